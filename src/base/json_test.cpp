@@ -28,7 +28,7 @@ TEST(Json, BadInputGivesAnErrorThatNamesTheFile) {
     ASSERT_FALSE(v) << text;
     EXPECT_EQ(v.error().path, "x.json");
   }
-  EXPECT_EQ(Json::parse(std::string(2000, '[')).error().code, ErrorCode::kTooLarge);
+  EXPECT_EQ(Json::parse(std::string(2000, '[') + std::string(2000, ']')).error().code, ErrorCode::kTooLarge);
 }
 
 TEST(Json, IllFormedUtf8BecomesReplacementOnWriting) {
