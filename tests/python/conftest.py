@@ -1,0 +1,46 @@
+"""Fixtures of all Python tests. Nothing here imports torch: tests that need it say so with `pytest.importorskip`."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Inductor reads these when torch is imported. A folder of this run alone: no test sees a cache another run left.
+_inductor_cache = tempfile.TemporaryDirectory(prefix="kerntrail_inductor_")
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = _inductor_cache.name
+# The probe is started by the tests themselves, never by the environment they run in.
+os.environ.pop("KERNTRAIL", None)
+
+
+@pytest.fixture(scope="session")
+def repo_root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def kerntrail_binary() -> Path:
+    """The C++ binary that was installed beside this interpreter."""
+    binary = Path(sys.executable).parent / "kerntrail"
+    if not binary.exists():
+        pytest.fail(f"no {binary}: run `make setup`")
+    return binary
+
+
+@pytest.fixture
+def run_kerntrail(kerntrail_binary: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the binary with the given arguments, in a temporary folder unless `cwd` says otherwise."""
+
+    def run(*arguments: str | Path, **options) -> subprocess.CompletedProcess[str]:
+        options.setdefault("cwd", tmp_path)
+        options.setdefault("timeout", 300)
+        return subprocess.run(
+            [str(kerntrail_binary), *map(str, arguments)], capture_output=True, text=True, check=False, **options
+        )
+
+    return run
