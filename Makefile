@@ -13,7 +13,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
 KERNTRAIL := $(VENV)/bin/kerntrail
-PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet
+PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet --quiet
 AUDIT_FILES := provenance_audit.md provenance_capture_raw.json provenance_capture.ndjson
 # What the Python package is built from. The list itself is an input too: a removed or added file rebuilds it.
 PACKAGE_SOURCES := pyproject.toml CMakeLists.txt LICENSE $(sort $(shell find cmake src include python viewer/dist \
