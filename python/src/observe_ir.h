@@ -1,0 +1,32 @@
+// Loop-level IR operations as snapshots: origins, origin_node, traceback and get_stack_traces, each with whether the
+// attribute is there apart from what it holds.
+// Must not know: hooks, kernels.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+
+#include "session.h"
+
+namespace kerntrail::probe {
+
+// The operations of a GraphLowering, in its order. The lowering is the graph; its operations keep their unit.
+SnapshotId snapshot_operations(Session& session, CompileState& compile, nb::handle lowering, StageId stage,
+                               std::string_view direction);
+
+// The unit of a live IR operation; declared as seen only through `why` if no snapshot has shown it.
+UnitId unit_of_operation(Session& session, CompileState& compile, nb::handle operation, std::string_view why);
+
+// The four provenance attributes of an IR object under the given attr ids (an OpSpec shows its buffer's under others).
+struct IrFields {
+  AttrId origins, origin_node, traceback, get_stack_traces;
+};
+void read_ir_fields(Session& session, CompileState& compile, nb::handle operation, const IrFields& fields,
+                    model::ObservedUnit& out);
+
+// FX units in an object's origins, in its order.
+std::vector<UnitId> origin_units(Session& session, CompileState& compile, nb::handle operation);
+// get_operation_name(), else get_name(), else empty.
+std::string operation_name(nb::handle operation);
+
+}  // namespace kerntrail::probe

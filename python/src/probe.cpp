@@ -1,0 +1,413 @@
+#include "probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "observe_fx.h"
+#include "observe_ir.h"
+#include "observe_kernels.h"
+#include "python_text.h"
+
+namespace kerntrail::probe {
+namespace {
+
+constexpr const char* kPostGrad = "torch._inductor.compile_fx._recursive_post_grad_passes";
+constexpr const char* kPreGrad = "torch._inductor.compile_fx._recursive_pre_grad_passes";
+
+// ---- compiles and frames ------------------------------------------------------------------------------------------
+
+std::int64_t counter(const char* group, const char* name) {
+  const nb::handle utils = dict_item(PyImport_GetModuleDict(), "torch._dynamo.utils");
+  const nb::object counters = attribute(utils, "counters");
+  return integer(dict_item(dict_item(counters, group), name), 0);
+}
+
+std::int64_t cache_hits() { return counter("inductor", "fxgraph_cache_hit") + counter("aot_autograd", "autograd_cache_hit"); }
+
+// torch's compile id and attempt, where a compile context is active.
+void read_compile_context(Compile& compile) {
+  const nb::handle guards = dict_item(PyImport_GetModuleDict(), "torch._guards");
+  const nb::object context = call_method(attribute(guards, "CompileContext"), "try_get");
+  if (!is_valid(context)) return;
+  const nb::object id = attribute(context, "compile_id");
+  if (is_valid(id)) compile.torch_id = text(id).value_or("");
+  compile.attempt = integer(attribute(context, "attempt"), 0);
+}
+
+// Out-of-tree back ends hand compile_fx an inner_compile of their own: its module names them.
+std::string backend_name(nb::handle inner_compile) {
+  const std::string module = text(attribute(inner_compile, "__module__")).value_or("");
+  if (module.empty() || module.starts_with("torch.") || module == "torch" || module == "functools") return "inductor";
+  if (module.starts_with("kerntrail.spyre")) return "kerntrail_spyre";
+  return module.substr(0, module.find('.'));
+}
+
+// Options that a back end states on its pass objects, e.g. the metadata rule.
+void read_pass_options(nb::handle config_patches, Compile& compile) {
+  if (!config_patches.is_valid() || !PyDict_Check(config_patches.ptr())) return;
+  PyObject *k, *v;
+  for (Py_ssize_t pos = 0; PyDict_Next(config_patches.ptr(), &pos, &k, &v);) {
+    const nb::object rule = attribute(v, "metadata");
+    if (rule.is_valid() && PyUnicode_Check(rule.ptr())) compile.attributes.emplace_back("metadata", text(rule).value_or(""));
+  }
+}
+
+// What lasts as long as one hooked call: its frame is taken off whatever becomes of the observers.
+struct FrameScope {
+  Session& session;
+  std::shared_ptr<CompileState> compile;
+  bool owns_compile = false;  // the call of compile_fx itself
+  std::int64_t hits_before = 0;
+  std::size_t depth = 0;
+
+  ~FrameScope() {
+    auto& frames = session.frames();
+    if (frames.size() >= depth && depth > 0) {
+      try {
+        write_pending(session, frames[depth - 1]);
+      } catch (...) {  // what could not be written is missing; the hook's error count says so
+        PyErr_Clear();
+      }
+      frames.resize(depth - 1);
+    }
+    if (!owns_compile) return;
+    for (const auto& [why, n] : compile->referred_only) {
+      session.note("seen-only-as", Severity::kInfo, fmt::format("{} ({} of them)", why, n), compile->id);
+    }
+    compile->referred_only.clear();
+    session.recorder().close_compile(compile->id);
+    compile->release();
+  }
+};
+
+std::shared_ptr<FrameScope> push_frame(Session& session, std::shared_ptr<CompileState> compile, std::string direction) {
+  auto& frames = session.frames();
+  frames.push_back({compile, std::move(direction), false, nullptr});
+  auto scope = std::make_shared<FrameScope>(FrameScope{session, std::move(compile), false, 0, 0});
+  scope->depth = frames.size();
+  return scope;
+}
+
+void compile_fx_before(Session& session, Call& call) {
+  Frame* outer = session.current_frame();
+  if (outer && !outer->compile->code_seen) return;  // compile_fx calls itself once more to apply config patches
+  Compile compile;
+  read_compile_context(compile);
+  const nb::handle inner = call.arg(2, "inner_compile");
+  compile.backend = inner.is_valid() ? backend_name(inner) : "inductor";
+  read_pass_options(call.arg(3, "config_patches"), compile);
+  if (!session.pending_notes().empty()) compile.attributes.emplace_back("requested_backend", "kerntrail_spyre");
+  auto state = session.begin_compile(compile);
+  for (Note& note : session.pending_notes()) {
+    note.compile = state->id;
+    session.recorder().note(note);
+  }
+  session.pending_notes().clear();
+  auto scope = push_frame(session, state, "none");
+  scope->owns_compile = true;
+  scope->hits_before = cache_hits();
+  call.state = std::move(scope);
+}
+
+void compile_fx_after(Session& session, Call& call) {
+  if (!call.state) return;
+  const auto& scope = *std::static_pointer_cast<FrameScope>(call.state);
+  const CompileId id = scope.compile->id;
+  if (call.raised) {
+    const std::string first = call.error.substr(0, call.error.find('\n'));
+    return session.note("compile-raised", Severity::kWarning, base::without_addresses(first), id);
+  }
+  if (scope.compile->code_seen) return;
+  const bool hit = cache_hits() > scope.hits_before;
+  session.note("not-observed", Severity::kWarning,
+               hit ? "not observed: cache hit; run with caches disabled to see the stages (record does so by default)"
+                   : "not observed: no code was generated in this process for this graph (an empty graph, or a compile mode that works in another process)",
+               id);
+}
+
+std::string direction_of(nb::handle graph_kwargs) {
+  if (integer(dict_item(graph_kwargs, "is_backward"), 0) != 0) return "backward";
+  return integer(dict_item(graph_kwargs, "is_inference"), 0) != 0 ? "inference" : "forward";
+}
+
+void codegen_before(Session& session, Call& call) {
+  const nb::handle kwargs = call.arg(4, "graph_kwargs");
+  const std::int64_t aot_id = integer(dict_item(kwargs, "graph_id"), -1);
+  const std::string direction = direction_of(kwargs);
+  Frame* frame = session.current_frame();
+  std::shared_ptr<CompileState> compile = frame ? frame->compile : session.compile_of_graph_id(aot_id);
+  bool owns = false;
+  if (!compile) {  // compiled by a call that began before the capture
+    Compile late;
+    read_compile_context(late);
+    late.backend = "inductor";
+    late.attributes.emplace_back("entry", "not seen");
+    compile = session.begin_compile(late);
+    owns = true;
+  }
+  if (!frame && direction == "backward") owns = true;  // a lazy backward: its objects go when its code is done
+  compile->code_seen = true;
+  (direction == "backward" ? compile->backward_seen : direction == "forward" ? compile->forward_seen : compile->code_seen) = true;
+  if (aot_id >= 0) session.remember_graph_id(aot_id, compile);
+  auto scope = push_frame(session, compile, direction);
+  scope->owns_compile = owns;
+  call.state = std::move(scope);
+}
+
+void codegen_after(Session& session, Call&) {
+  if (Frame* frame = session.current_frame()) write_pending(session, *frame);
+}
+
+// ---- FX stages ----------------------------------------------------------------------------------------------------
+
+// Where the hook on compile_fx is missing or failed, the pre-grad stage of a root graph begins its compile.
+Frame& enter_compile(Session& session, bool is_root) {
+  auto& frames = session.frames();
+  const bool implicit = frames.size() == 1 && frames.back().implicit;
+  if (!frames.empty() && !(implicit && is_root)) return frames.back();
+  Compile compile;
+  read_compile_context(compile);
+  compile.backend = "inductor";
+  compile.attributes.emplace_back("entry", "not seen");
+  if (implicit) frames.back().compile->release();
+  frames.clear();
+  frames.push_back({session.begin_compile(compile), "none", true, nullptr});
+  return frames.back();
+}
+
+thread_local std::vector<std::pair<nb::handle, std::string>> stage_parents;  // modules being walked, outermost first
+
+std::string stage_path(nb::handle module) {
+  if (stage_parents.empty()) return {};
+  const auto& [parent, path] = stage_parents.back();
+  const std::string name = submodule_name(parent, module);
+  return path.empty() ? name : path + "." + name;
+}
+
+struct StageScope {
+  std::string path;
+  nb::object module;
+  ~StageScope() { stage_parents.pop_back(); }
+};
+
+std::shared_ptr<StageScope> enter_stage(nb::handle module) {
+  auto scope = std::make_shared<StageScope>(StageScope{stage_path(module), nb::borrow(module)});
+  stage_parents.emplace_back(module, scope->path);
+  return scope;
+}
+
+void pre_grad_before(Session& session, Call& call) {
+  const nb::handle module = call.arg(0, "gm");
+  const nb::object graph = graph_of(module);
+  if (!graph.is_valid()) return;
+  Frame& frame = enter_compile(session, stage_parents.empty());
+  auto scope = enter_stage(module);
+  call.state = scope;
+  snapshot_fx(session, *frame.compile, graph, session.tables().stage.fx_pre_grad, "none", scope->path);
+  remember_names(session, *frame.compile, graph);
+}
+
+void pre_grad_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  if (!frame || call.raised) return;
+  // The graph that AOT traces is the one that comes out; surviving nodes keep their units.
+  const nb::object graph = graph_of(is_valid(call.result) ? call.result : call.arg(0, "gm"));
+  if (graph.is_valid()) remember_names(session, *frame->compile, graph);
+}
+
+void post_grad_before(Session& session, Call& call) {
+  const nb::handle module = call.arg(0, "gm");
+  const nb::object graph = graph_of(module);
+  Frame* frame = session.current_frame();
+  if (!graph.is_valid() || !frame) return;
+  auto scope = enter_stage(module);
+  call.state = scope;
+  snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_aten, frame->direction, scope->path);
+}
+
+void post_grad_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const nb::object graph = graph_of(call.arg(0, "gm"));
+  if (!frame || call.raised || !graph.is_valid()) return;
+  const std::string path = call.state ? std::static_pointer_cast<StageScope>(call.state)->path : std::string();
+  snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_post_grad, frame->direction, path);
+}
+
+bool border_works(Session& session, std::string_view label) {
+  for (const auto& site : session.sites()) {
+    if (site->record.label == label) return site->active && site->record.errors == 0;
+  }
+  return false;
+}
+
+// The back end's own FX hooks stand in where the generic border is missing or has failed.
+void custom_pre_grad_before(Session& session, Call& call) {
+  const nb::object graph = graph_of(call.arg(1, "graph"));
+  Frame* frame = session.current_frame();
+  if (!frame || !graph.is_valid() || border_works(session, kPreGrad)) return;
+  snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_pre_grad, "none", "");
+  remember_names(session, *frame->compile, graph);
+}
+
+void custom_post_before(Session& session, Call& call) {
+  const nb::object graph = graph_of(call.arg(1, "graph"));
+  Frame* frame = session.current_frame();
+  if (!frame || !graph.is_valid() || border_works(session, kPostGrad)) return;
+  snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_post_grad, frame->direction, "");
+}
+
+// ---- IR, OpSpecs, kernels -----------------------------------------------------------------------------------------
+
+void pre_scheduling_before(Session& session, Call& call) {
+  if (Frame* frame = session.current_frame()) {
+    snapshot_operations(session, *frame->compile, call.arg(1, "graph"), session.tables().stage.ir_pre_pass, frame->direction);
+  }
+}
+
+void pre_scheduling_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  if (frame && !call.raised) {
+    snapshot_operations(session, *frame->compile, call.arg(1, "graph"), session.tables().stage.ir_post_pass, frame->direction);
+  }
+}
+
+void scheduler_before(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const nb::handle lowering = call.arg(0, "self");
+  // A lowering that a pre-scheduling pipeline has shown is shown already; torch makes the scheduler twice for cpp_wrapper.
+  if (!frame || frame->compile->graphs.contains(lowering.ptr())) return;
+  snapshot_operations(session, *frame->compile, lowering, session.tables().stage.ir_pre_pass, frame->direction);
+}
+
+void create_op_spec_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  if (!frame || call.raised) return;
+  const nb::object node = attribute(call.arg(0, "self"), "current_node");
+  collect_op_spec(session, *frame, call.result, attribute(node, "node"));
+}
+
+void define_kernel_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  if (!frame || call.raised) return;
+  const auto name = text(call.result);
+  if (name) collect_kernel(session, *frame, *name, call.arg(2, "node_schedule"), false);
+}
+
+void output_dir_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const auto kernel = text(call.arg(0, "kernel_name"));
+  const auto directory = text(call.result);
+  if (frame && !call.raised && kernel && directory) collect_directory(session, *frame, *kernel, *directory);
+}
+
+void set_provenance_before(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const auto name = text(call.arg(1, "kernel_name"));
+  const nb::handle is_extern = call.arg(2, "is_extern");
+  if (frame && name) collect_kernel(session, *frame, *name, call.arg(0, "node_schedule"), is_extern.is_valid() && is_extern.ptr() == Py_True);
+}
+
+void fall_back_before(Session& session, Call& call) {
+  const nb::handle reasons = call.arg(0, "reasons");
+  if (!is_valid(reasons)) return;
+  for (nb::handle reason : reasons) {
+    const std::string code = text(attribute(reason, "code")).value_or("?");
+    const std::string message = text(attribute(reason, "message")).value_or("?");
+    const nb::object node = attribute(reason, "node");
+    Note note;
+    note.code = "fallback-stock";
+    note.severity = Severity::kWarning;
+    note.text = is_valid(node) ? fmt::format("{}: {} (node {})", code, message, text(node).value_or("?")) : fmt::format("{}: {}", code, message);
+    session.pending_notes().push_back(std::move(note));
+  }
+}
+
+// ---- the table ----------------------------------------------------------------------------------------------------
+
+using Handler = void (*)(Session&, Call&);
+
+struct Row {
+  const char* label;    // nullptr: the attribute path
+  const char* modules;  // candidates, first that imports wins, separated by spaces; "spyre:" rows are back-end seams
+  const char* path;     // inside the module
+  Handler before;
+  Handler after;
+  const char* lost;
+};
+
+#define KERNTRAIL_SPYRE_MODULES(torch_spyre, ours) "torch_spyre." torch_spyre " kerntrail.spyre." ours
+
+constexpr Row kTable[] = {
+    {nullptr, "torch._inductor.compile_fx", "compile_fx", compile_fx_before, compile_fx_after,
+     "where compiles begin and end, and which were served from a cache"},
+    {nullptr, "torch._inductor.compile_fx", "_recursive_pre_grad_passes", pre_grad_before, pre_grad_after, "stage fx_pre_grad"},
+    {nullptr, "torch._inductor.compile_fx", "_InProcessFxCompile.codegen_and_compile", codegen_before, codegen_after,
+     "direction of graphs, and to which compile a lazy backward belongs"},
+    {nullptr, "torch._inductor.compile_fx", "_recursive_post_grad_passes", post_grad_before, post_grad_after,
+     "stages fx_aten and fx_post_grad"},
+    {nullptr, "torch._inductor.graph", "GraphLowering._update_scheduler", scheduler_before, nullptr, "stage ir_pre_pass of stock back ends"},
+    // Three modules hold this function by name; each call goes through exactly one of them.
+    {nullptr, "torch._inductor.debug", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr, "extern kernels"},
+    {nullptr, "torch._inductor.codegen.cpp", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr, "C++ kernels"},
+    {nullptr, "torch._inductor.codegen.triton", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr, "Triton kernels"},
+    {"stage2_pre_grad", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPreGradPasses.__call__", custom_pre_grad_before,
+     nullptr, ""},
+    {"stage2_post_grad", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPostPasses.__call__", custom_post_before, nullptr, ""},
+    {"stage3_looplevel_prepass", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPreSchedulingPasses.__call__",
+     pre_scheduling_before, pre_scheduling_after, "stages ir_pre_pass and ir_post_pass of Spyre-format back ends"},
+    {"stage5_opspec", KERNTRAIL_SPYRE_MODULES("_inductor.spyre_kernel", "spyre_kernel"), "SpyreKernel.create_op_spec", nullptr,
+     create_op_spec_after, "stage op_spec"},
+    {"stage6_define_kernel", KERNTRAIL_SPYRE_MODULES("_inductor.scheduler", "scheduling"), "SuperDSCScheduling.define_kernel", nullptr,
+     define_kernel_after, "kernels of Spyre-format back ends"},
+    {"stage6_output_dir", KERNTRAIL_SPYRE_MODULES("execution.async_compile", "async_compile"), "get_output_dir", nullptr, output_dir_after,
+     "stage superdsc"},
+    {nullptr, "kerntrail.spyre.backend", "fall_back", fall_back_before, nullptr, "why graphs went to stock Inductor"},
+};
+
+nb::object import(const std::string& name) {
+  PyObject* module = PyImport_ImportModule(name.c_str());
+  if (!module) PyErr_Clear();
+  return nb::steal(module);
+}
+
+// Sets owner, attribute name and the shown path of a site; owner stays invalid where module or class is missing.
+void resolve(const Row& row, HookSite& site) {
+  const std::string path = row.path;
+  const std::size_t dot = path.find('.');
+  for (const std::string_view candidate : base::split(row.modules, ' ')) {
+    const std::string module_name(candidate);
+    site.record.attribute = module_name + "." + path;
+    site.name = dot == std::string::npos ? path : path.substr(dot + 1);
+    nb::object owner = import(module_name);
+    if (owner.is_valid() && dot != std::string::npos) owner = attribute(owner, path.substr(0, dot).c_str());
+    if (owner.is_valid()) {
+      site.owner = owner;
+      return;
+    }
+  }
+}
+
+Observer bind(Session& session, Handler handler) {
+  if (!handler) return {};
+  return [&session, handler](Call& call) { handler(session, call); };
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<HookSite>> make_hook_table(Session& session) {
+  std::vector<std::shared_ptr<HookSite>> out;
+  for (const Row& row : kTable) {
+    auto site = std::make_shared<HookSite>();
+    resolve(row, *site);
+    site->record.label = row.label ? row.label : site->record.attribute;
+    site->record.lost = row.lost;
+    site->before = bind(session, row.before);
+    site->after = bind(session, row.after);
+    out.push_back(std::move(site));
+  }
+  return out;
+}
+
+}  // namespace kerntrail::probe

@@ -1,0 +1,168 @@
+#include "python_text.h"
+
+#include <cmath>
+
+#include "base/strings.h"
+
+namespace kerntrail::probe {
+namespace {
+
+constexpr int kMaxDepth = 16;
+constexpr std::int64_t kExactInDouble = std::int64_t{1} << 53;
+
+nb::object take(PyObject* result, bool* raised) {
+  if (raised) *raised = false;
+  if (!result) {
+    if (raised) *raised = !PyErr_ExceptionMatches(PyExc_AttributeError);
+    PyErr_Clear();
+  }
+  return nb::steal(result);
+}
+
+base::Json json_of(nb::handle o, int depth) {
+  if (!is_valid(o)) return {};
+  PyObject* p = o.ptr();
+  if (PyBool_Check(p)) return base::Json(p == Py_True);
+  if (PyLong_CheckExact(p)) {
+    int overflow = 0;
+    const long long v = PyLong_AsLongLongAndOverflow(p, &overflow);
+    if (overflow == 0 && v < kExactInDouble && v > -kExactInDouble) return base::Json(static_cast<std::int64_t>(v));
+    return base::Json(text(o).value_or("<int>"));
+  }
+  if (PyFloat_CheckExact(p)) {
+    const double v = PyFloat_AS_DOUBLE(p);
+    return std::isfinite(v) ? base::Json(v) : base::Json(repr(o, 32).value_or("nan"));
+  }
+  if (depth >= kMaxDepth) return base::Json("...");
+  if (PyList_Check(p) || PyTuple_Check(p) || PyAnySet_Check(p)) {
+    base::JsonArray out;
+    const nb::object iterator = nb::steal(PyObject_GetIter(p));
+    if (!iterator.is_valid()) PyErr_Clear();
+    while (iterator.is_valid()) {
+      const nb::object item = nb::steal(PyIter_Next(iterator.ptr()));
+      if (!item.is_valid()) break;
+      out.push_back(json_of(item, depth + 1));
+    }
+    PyErr_Clear();
+    return base::Json(std::move(out));
+  }
+  if (PyDict_Check(p)) {
+    base::Json out = base::JsonObject{};
+    PyObject *k, *v;
+    for (Py_ssize_t pos = 0; PyDict_Next(p, &pos, &k, &v);) out.set(text(k).value_or("<key>"), json_of(v, depth + 1));
+    return out;
+  }
+  return base::Json(text(o).value_or("<unreadable>"));
+}
+
+}  // namespace
+
+nb::object attribute(nb::handle object, const char* name, bool* raised) {
+  if (!object.is_valid()) return {};
+  return take(PyObject_GetAttrString(object.ptr(), name), raised);
+}
+
+nb::object call_method(nb::handle object, const char* name, bool* raised) {
+  const nb::object method = attribute(object, name, raised);
+  if (!method.is_valid()) return {};
+  PyObject* result = PyObject_CallNoArgs(method.ptr());
+  if (!result) {  // whatever a call raises, an AttributeError from inside it included, is a failed read
+    PyErr_Clear();
+    if (raised) *raised = true;
+  }
+  return nb::steal(result);
+}
+
+nb::handle dict_item(nb::handle dict, const char* key) {
+  if (!dict.is_valid() || !PyDict_Check(dict.ptr())) return {};
+  return PyDict_GetItemString(dict.ptr(), key);
+}
+
+nb::handle argument(nb::handle args, nb::handle kwargs, std::size_t i, const char* name) {
+  if (args.is_valid() && static_cast<std::size_t>(PyTuple_GET_SIZE(args.ptr())) > i) {
+    return PyTuple_GET_ITEM(args.ptr(), static_cast<Py_ssize_t>(i));
+  }
+  return dict_item(kwargs, name);
+}
+
+bool is_valid(nb::handle object) { return object.is_valid() && !object.is_none(); }
+
+std::optional<std::string_view> str_view(nb::handle object) {
+  if (!object.is_valid() || !PyUnicode_Check(object.ptr())) return std::nullopt;
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
+  if (!data) {  // lone surrogates have no UTF-8 form
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return std::string_view(data, static_cast<std::size_t>(size));
+}
+
+std::optional<std::string> text(nb::handle object) {
+  if (!object.is_valid()) return std::nullopt;
+  if (const auto view = str_view(object)) return std::string(*view);
+  const nb::object s = nb::steal(PyObject_Str(object.ptr()));
+  if (!s.is_valid()) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  if (const auto view = str_view(s)) return base::without_addresses(*view);
+  const nb::object bytes = nb::steal(PyUnicode_AsEncodedString(s.ptr(), "utf-8", "backslashreplace"));
+  if (!bytes.is_valid()) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return std::string(PyBytes_AS_STRING(bytes.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+}
+
+std::optional<std::string> repr(nb::handle object, std::size_t limit) {
+  if (!object.is_valid()) return std::nullopt;
+  const nb::object r = nb::steal(PyObject_Repr(object.ptr()));
+  if (!r.is_valid()) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const auto view = str_view(r);
+  if (!view) return std::nullopt;
+  const std::string clean = base::without_addresses(*view);
+  return std::string(base::cut(clean, limit));
+}
+
+std::string_view python_type_name(nb::handle object) {
+  if (!object.is_valid()) return "";
+  const std::string_view full = Py_TYPE(object.ptr())->tp_name;  // static types carry their module: "torch._C.Node"
+  const std::size_t dot = full.rfind('.');
+  return dot == std::string_view::npos ? full : full.substr(dot + 1);
+}
+
+bool is_populated(nb::handle object) {
+  if (!is_valid(object)) return false;
+  PyObject* p = object.ptr();
+  if (PyUnicode_Check(p)) return PyUnicode_GET_LENGTH(p) != 0;
+  if (PyDict_Check(p)) return PyDict_GET_SIZE(p) != 0;
+  if (PyList_Check(p)) return PyList_GET_SIZE(p) != 0;
+  if (PyTuple_Check(p)) return PyTuple_GET_SIZE(p) != 0;
+  // OrderedSet and its like are sets to a reader, though no built-in set.
+  if (PyAnySet_Check(p) || python_type_name(object) == "OrderedSet") {
+    const Py_ssize_t n = PyObject_Size(p);
+    if (n < 0) PyErr_Clear();
+    return n != 0;
+  }
+  return true;
+}
+
+std::int64_t integer(nb::handle object, std::int64_t otherwise) {
+  if (!is_valid(object)) return otherwise;
+  const nb::object number = nb::steal(PyNumber_Index(object.ptr()));
+  if (!number.is_valid()) {
+    PyErr_Clear();
+    return otherwise;
+  }
+  int overflow = 0;
+  const long long v = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  return overflow != 0 ? otherwise : v;
+}
+
+base::Json plain_json(nb::handle object) { return json_of(object, 0); }
+
+}  // namespace kerntrail::probe

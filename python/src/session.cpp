@@ -1,0 +1,206 @@
+#include "session.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "probe.h"
+#include "python_text.h"
+
+namespace kerntrail::probe {
+namespace {
+
+// Per thread: what is being compiled, reasons waiting for the next compile, and whether an observer is running
+// (an observer's own calls are not observed).
+struct ThreadState {
+  std::vector<Frame> frames;
+  std::vector<Note> pending_notes;
+  bool observing = false;
+  const Session* owner = nullptr;
+};
+
+ThreadState& thread_state(const Session* owner) {
+  thread_local ThreadState state;
+  if (state.owner != owner) {  // left over from an earlier capture
+    state = ThreadState{};
+    state.owner = owner;
+  }
+  return state;
+}
+
+// Takes the mutex without holding Python's lock while waiting: the holder may need it to finish.
+class SessionLock {
+ public:
+  explicit SessionLock(std::recursive_mutex& mutex) : mutex_(mutex) {
+    if (mutex_.try_lock()) return;
+    nb::gil_scoped_release release;
+    mutex_.lock();
+  }
+  ~SessionLock() { mutex_.unlock(); }
+  SessionLock(const SessionLock&) = delete;
+  SessionLock& operator=(const SessionLock&) = delete;
+
+ private:
+  std::recursive_mutex& mutex_;
+};
+
+}  // namespace
+
+void CompileState::release() {
+  units.clear();
+  graphs.clear();
+  for (auto& role : values) role.clear();
+  keep.clear();
+}
+
+Session::Session(SessionOptions options) : options_(std::move(options)) {}
+
+Session::~Session() = default;
+
+Expected<std::shared_ptr<Session>> Session::open(SessionOptions options) {
+  std::shared_ptr<Session> session(new Session(std::move(options)));
+  KERNTRAIL_TRY(session->writer_, model::NdjsonWriter::open(session->options_.path, session->options_.replace));
+  session->recorder_ = std::make_unique<model::Recorder>(*session->writer_);
+  session->recorder_->run(session->options_.run);
+  session->tables_ = Tables::declare(*session->recorder_);
+  session->sources_ = std::make_unique<SourceTexts>(*session->recorder_, session->options_.frames);
+  session->open_ = true;
+  return session;
+}
+
+Guard Session::guard() {
+  return [this](HookSite& site, const std::function<void()>& body) { run_guarded(site, body); };
+}
+
+void Session::run_guarded(HookSite& site, const std::function<void()>& body) {
+  ThreadState& thread = thread_state(this);
+  if (thread.observing || !open_) return;
+  thread.observing = true;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const SessionLock lock(mutex_);
+    std::string error;
+    try {
+      body();
+    } catch (nb::python_error& e) {
+      error = e.what();
+    } catch (const std::exception& e) {
+      error = e.what();
+    } catch (...) {
+      error = "unknown error";
+    }
+    if (PyErr_Occurred()) {
+      if (error.empty()) error = "an observer left a Python error behind";
+      PyErr_Clear();
+    }
+    if (!error.empty()) {
+      ++site.record.errors;
+      site.record.last_error = error.substr(0, error.find('\n'));
+      partial_ = true;
+      recorder_->force_full();
+    }
+  }
+  const auto spent = std::chrono::steady_clock::now() - start;
+  observer_ns_ += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+  thread.observing = false;
+}
+
+void Session::install_hooks() {
+  for (const auto& site : make_hook_table(*this)) {
+    for (const auto& [label, when] : options_.fail) {
+      if (label == site->record.label) (when == "after" ? site->fail_after : site->fail_before) = true;
+    }
+    site->guard = guard();
+    if (site->owner.is_valid() && install(site)) {
+      site->record.state = HookState::kInstalled;
+    } else {
+      site->record.state = site->record.detail == "not found" || !site->owner.is_valid() ? HookState::kAbsent : HookState::kFailed;
+      if (site->record.detail.empty()) site->record.detail = "not found";
+    }
+    sites_.push_back(site);
+  }
+  write_hooks(false);
+}
+
+void Session::write_hooks(bool at_end) {
+  for (const auto& site : sites_) recorder_->hook(site->record, at_end);
+}
+
+std::shared_ptr<CompileState> Session::begin_compile(const Compile& compile) {
+  auto state = std::make_shared<CompileState>();
+  state->id = recorder_->compile(compile);
+  ++compile_count_;
+  compiles_.push_back(state);
+  return state;
+}
+
+void Session::remember_graph_id(std::int64_t aot_graph_id, const std::shared_ptr<CompileState>& compile) {
+  by_graph_id_[aot_graph_id] = compile;
+}
+
+std::shared_ptr<CompileState> Session::compile_of_graph_id(std::int64_t aot_graph_id) const {
+  const auto it = by_graph_id_.find(aot_graph_id);
+  return it == by_graph_id_.end() ? nullptr : it->second;
+}
+
+std::vector<Frame>& Session::frames() { return thread_state(this).frames; }
+
+Frame* Session::current_frame() {
+  auto& stack = frames();
+  return stack.empty() ? nullptr : &stack.back();
+}
+
+std::vector<Note>& Session::pending_notes() { return thread_state(this).pending_notes; }
+
+void Session::note(std::string_view code, Severity severity, std::string_view text, CompileId compile) {
+  recorder_->note({std::string(code), severity, std::string(text), compile, GraphId::kNone});
+}
+
+// What can be said only at the end: backwards that were never seen, objects that were referred to but never shown.
+void Session::write_unfinished() {
+  for (const auto& [id, state] : by_graph_id_) {
+    if (state->forward_seen && !state->backward_seen) {
+      note("backward-not-observed", Severity::kInfo,
+           "the forward of a training graph was captured, its backward was not: it is compiled when backward() first "
+           "runs, which was never, or after the capture had ended",
+           state->id);
+    }
+  }
+  if (compile_count_ == 0) {
+    note("no-compile", Severity::kWarning, "the program compiled nothing: no call of torch.compile reached a backend that Inductor serves");
+  }
+}
+
+void Session::close() {
+  if (!open_) return;
+  const SessionLock lock(mutex_);
+  bool restored = true;
+  for (auto it = sites_.rbegin(); it != sites_.rend(); ++it) {
+    HookSite& site = **it;
+    if (site.record.state == HookState::kInstalled) site.record.restored = uninstall(site);
+    restored = restored && site.record.restored;
+    partial_ = partial_ || site.record.state == HookState::kFailed || (site.record.state == HookState::kAbsent && !site.record.lost.empty());
+  }
+  if (!restored) note("hook-not-on-top", Severity::kWarning, "another tool patched an attribute over one of our hooks; ours stays below it and passes calls through");
+  write_unfinished();
+  sources_->write(options_.source);
+  if (options_.timing) recorder_->volatile_value("run", "observer_ns", std::to_string(observer_ns_.load()));
+  write_hooks(true);
+  recorder_->end(!partial_);
+  if (const Error* error = writer_->error()) {
+    partial_ = true;
+    nb::gil_scoped_acquire gil;
+    PySys_WriteStderr("kerntrail: %s\n", error->text().c_str());
+  }
+  writer_->close();
+  by_graph_id_.clear();
+  open_ = false;
+}
+
+void Session::abandon() {
+  for (const auto& site : sites_) site->active = false;
+  open_ = false;
+  writer_->abandon();
+}
+
+}  // namespace kerntrail::probe

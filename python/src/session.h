@@ -1,0 +1,153 @@
+// One open capture inside a Python process: the recorder, the live compiles, what each thread is compiling, and the
+// guard under which every observer runs.
+// Must not know: which hooks exist (probe.h) or how an object is read (observe_*.h).
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "hook.h"
+#include "kerntrail/capture.h"
+#include "model/ndjson_writer.h"
+#include "model/recorder.h"
+#include "source_text.h"
+#include "stages.h"
+
+namespace kerntrail::probe {
+
+namespace nb = nanobind;
+
+struct SessionOptions {
+  std::string path;
+  bool replace = false;
+  std::string source = "lines";  // none, lines, files
+  bool timing = false;
+  RunInfo run;
+  FrameRules frames;
+  std::vector<std::pair<std::string, std::string>> fail;  // tests: (hook label, "before" or "after")
+};
+
+// An observed value of a live object, reusable while the object (kept alive here) has the same parts.
+struct CachedValue {
+  nb::object object;
+  std::uint64_t signature = 0;  // identities of a container's items; 0 for immutable objects
+  Observation value;
+};
+
+// What a live object was read as: one object can be a node's target and another's original_aten.
+enum ValueRole : std::size_t { kTarget, kArgs, kType, kTracked, kRoleCount };
+
+// Names of a graph that later graphs refer to by (id(graph), name) in from_node.
+struct NamedGraph {
+  GraphId graph = GraphId::kNone;
+  std::unordered_map<std::string, UnitId> by_name;
+};
+
+// A kernel as its hooks show it, until the compile's code is done and it is written.
+struct PendingKernel {
+  model::ObservedUnit observed;
+  std::string directory;  // of its bundle, where it has one
+  std::string name;
+  std::vector<UnitId> claimed;
+};
+
+struct PendingGraph {  // one lowering: OpSpecs and kernels in the order they were made
+  std::vector<model::ObservedUnit> op_specs;
+  std::vector<PendingKernel> kernels;
+  GraphId op_spec_graph = GraphId::kNone;
+  GraphId kernel_graph = GraphId::kNone;
+};
+
+struct CompileState {
+  CompileId id = CompileId::kNone;
+  bool code_seen = false;  // code was generated in this process
+  bool forward_seen = false, backward_seen = false;
+  // Live objects; emptied when the backend's call returns, so that nothing outlives its compile.
+  std::unordered_map<PyObject*, UnitId> units;
+  std::unordered_map<PyObject*, GraphId> graphs;
+  std::array<std::unordered_map<PyObject*, CachedValue>, kRoleCount> values;
+  std::vector<nb::object> keep;
+  // Plain data; kept for a lazy backward.
+  std::unordered_map<std::int64_t, NamedGraph> named;  // by id(graph)
+  std::map<std::string, std::uint64_t> referred_only;
+
+  void release();
+};
+
+// What one thread is compiling right now, innermost last.
+struct Frame {
+  std::shared_ptr<CompileState> compile;
+  std::string direction = "none";
+  bool implicit = false;  // begun by a stage because the hook on the entry was missing or failed
+  std::shared_ptr<PendingGraph> pending;
+};
+
+class Session {
+ public:
+  static Expected<std::shared_ptr<Session>> open(SessionOptions options);
+  ~Session();
+
+  // Installs every row of the hook table. Then writes their start records.
+  void install_hooks();
+  // Takes hooks away, writes sources, hook counters and the end record. Idempotent.
+  void close();
+  // In a forked child: forgets the file and makes every hook inert.
+  void abandon();
+  bool is_open() const { return open_; }
+
+  Guard guard();
+
+  model::Recorder& recorder() { return *recorder_; }
+  const Tables& tables() const { return tables_; }
+  const SessionOptions& options() const { return options_; }
+  SourceTexts& sources() { return *sources_; }
+
+  // Compiles.
+  std::shared_ptr<CompileState> begin_compile(const Compile& compile);
+  void remember_graph_id(std::int64_t aot_graph_id, const std::shared_ptr<CompileState>& compile);
+  std::shared_ptr<CompileState> compile_of_graph_id(std::int64_t aot_graph_id) const;
+  std::vector<Frame>& frames();  // of the calling thread
+  Frame* current_frame();        // nullptr outside any compile
+
+  // Notes that wait for the compile that follows in this thread (reasons for falling back to stock Inductor).
+  std::vector<Note>& pending_notes();
+
+  void note(std::string_view code, Severity severity, std::string_view text, CompileId compile = CompileId::kNone);
+
+  std::vector<std::shared_ptr<HookSite>>& sites() { return sites_; }
+  std::uint64_t observer_ns() const { return observer_ns_; }
+  std::size_t compile_count() const { return compile_count_; }
+  bool is_partial() const { return partial_; }
+  const std::string& path() const { return options_.path; }
+
+ private:
+  explicit Session(SessionOptions options);
+  void write_hooks(bool at_end);
+  void write_unfinished();
+  void run_guarded(HookSite& site, const std::function<void()>& body);
+
+  SessionOptions options_;
+  std::unique_ptr<model::NdjsonWriter> writer_;
+  std::unique_ptr<model::Recorder> recorder_;
+  std::unique_ptr<SourceTexts> sources_;
+  Tables tables_;
+  std::vector<std::shared_ptr<HookSite>> sites_;
+  std::map<std::int64_t, std::shared_ptr<CompileState>> by_graph_id_;  // ordered: notes come in the same order each run
+  std::vector<std::weak_ptr<CompileState>> compiles_;
+  std::recursive_mutex mutex_;
+  std::atomic<std::uint64_t> observer_ns_{0};
+  std::size_t compile_count_ = 0;
+  bool open_ = false;
+  bool partial_ = false;
+};
+
+}  // namespace kerntrail::probe
