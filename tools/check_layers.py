@@ -23,7 +23,7 @@ LAYERS = {
     "analyse": {"base", "model", "spyre"},
     "render": {"base", "model", "spyre", "read", "analyse"},
     "cli": {"base", "model", "spyre", "read", "analyse", "render"},
-    "python": {"base", "model", "spyre", "read", "analyse", "render"},
+    "python": {"base", "model", "spyre", "read", "analyse", "render", "cli"},
 }
 
 # The layer each public header (include/kerntrail/) belongs to; one that is not here is an error, so that adding one is

@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _inductor_cache = tempfile.TemporaryDirectory(prefix="kerntrail_inductor_")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = _inductor_cache.name
 # The probe is started by the tests themselves, never by the environment they run in.
-os.environ.pop("KERNTRAIL", None)
+for _name in ("KERNTRAIL", "KERNTRAIL_OWNER", "KERNTRAIL_TEST_FAIL"):
+    os.environ.pop(_name, None)
 
 
 @pytest.fixture(scope="session")
