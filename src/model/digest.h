@@ -36,6 +36,9 @@ class SnapshotDigest {
   void begin_unit(UnitId unit);
   void add(AttrId attr, const Observation& value);  // no_slot adds nothing
   void add_hash(AttrId attr, std::uint64_t observation_hash);
+  // What one attr adds to its unit's sum (modulo 2^64); 0 for no_slot. Keepers of running sums add these.
+  static std::uint64_t contribution(std::uint64_t attr_hash, std::uint64_t observation_hash);
+  void add_contribution(std::uint64_t contribution) { sum_ += contribution; }
   std::uint64_t finish();
 
  private:

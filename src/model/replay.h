@@ -19,7 +19,9 @@ class Replay final : public Sink {
   explicit Replay(ReplayOptions options = {});
   ~Replay() override;
   void set_position(std::string path, std::uint64_t line);  // of the record that follows
+  void set_line(std::uint64_t line);
   const Error* error() const;
+  const Capture& capture() const;  // as far as records went
   Capture take();
 
   void run(const RunInfo& run) override;
