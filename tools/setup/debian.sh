@@ -28,5 +28,11 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "setup: apt-get install ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
-"${as_root[@]}" apt-get update -q >/dev/null
-"${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update -q && "${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}"; } \
+    </dev/null >"$log" 2>&1; then
+  cat "$log" >&2
+  echo "setup: apt-get failed" >&2
+  exit 1
+fi
