@@ -31,7 +31,8 @@ Expected<Json> convert(simdjson::dom::element e, std::string_view path) {
     case element_type::OBJECT: return convert_object(e.get_object().value_unsafe(), path);
     case element_type::ARRAY: {
       JsonArray out;
-      for (simdjson::dom::element item : e.get_array().value_unsafe()) {
+      const simdjson::dom::array items = e.get_array().value_unsafe();  // a named copy: the result object dies at once
+      for (simdjson::dom::element item : items) {
         KERNTRAIL_TRY(Json v, convert(item, path));
         out.push_back(std::move(v));
       }
