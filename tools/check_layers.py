@@ -103,9 +103,13 @@ def layer_of(path: str) -> str | None:
     return None
 
 
+def is_test(path: str) -> bool:
+    return path.startswith("tests/") or path.endswith(("_test.cpp", "_testing.h"))
+
+
 def allowed_layers(path: str, layer: str) -> set[str]:
     allowed = LAYERS[layer] | {layer}
-    if path.endswith(("_test.cpp", "_testing.h")):
+    if is_test(path):
         allowed |= TESTS_MAY_ALSO_USE.get(layer, set())
     return allowed
 
@@ -116,7 +120,10 @@ def matches(path: str, patterns: tuple[str, ...]) -> bool:
 
 def own_target(root: Path, path: str, name: str) -> str | None:
     """The file of the tree that an include names, or None where it names none of ours."""
-    for base in (root / "include", root / "src", (root / path).parent):
+    bases = [root / "include", root / "src", (root / path).parent]
+    if is_test(path):
+        bases += [root / "tests", *sorted((root / "tests").glob("*/"))]
+    for base in bases:
         target = base / name
         if target.is_file():
             return target.resolve().relative_to(root).as_posix()
