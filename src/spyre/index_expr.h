@@ -35,7 +35,7 @@ class IndexExpr {
   // Limits: kMaxText characters, kMaxDepth nested parentheses, calls and signs. Errors: kSyntax, kTooLarge,
   // kUnsupported for a function that is not in the list above.
   static Expected<IndexExpr> parse(std::string_view text);
-  static constexpr std::size_t kMaxText = 64 * 1024;
+  static constexpr std::size_t kMaxText = 16 * 1024;
   static constexpr int kMaxDepth = 200;
 
   // Errors: kReference for a symbol without a value, kTooLarge on overflow, kUnsupported for a division by zero, a

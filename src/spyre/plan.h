@@ -44,6 +44,9 @@ inline constexpr std::int64_t kSegmentBytes = 0x400000000;  // 16 GiB
 inline constexpr std::int64_t kDeviceSegments = 7;
 inline constexpr std::int64_t kPoolBytes = kSegmentBytes - 0x80000000;  // 2 GiB head room
 
+// kUnsupported or kUsage for options that are not carried (generations other than July, symbolic addresses, a limit).
+Expected<void> check_emit_options(const EmitOptions& options);
+
 // Fills layout, device_coordinates, memory and base of every argument, and the splits unless `keep_splits`.
 // A buffer (by name) has one layout in the whole bundle. A kernel input that some operation needs with another stick
 // is laid out that way at load; a tensor made by the bundle cannot be, and gives kUnsupported (a restickify).
