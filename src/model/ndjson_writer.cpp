@@ -19,14 +19,18 @@ class IdText {
  public:
   explicit IdText(std::uint32_t compile) { number('c', compile); }
   IdText(std::uint32_t compile, char letter, std::uint32_t ordinal) : IdText(compile) {
-    text_[size_++] = '.';
+    put('.');
     number(letter, ordinal);
   }
   std::string_view view() const { return {text_, size_}; }
 
  private:
+  // The bound never bites (28 bytes hold two letters, a dot and two numbers); the compiler wants to see it.
+  void put(char c) {
+    if (size_ < sizeof text_) text_[size_++] = c;
+  }
   void number(char letter, std::uint32_t n) {
-    text_[size_++] = letter;
+    put(letter);
     size_ = static_cast<std::size_t>(std::to_chars(text_ + size_, text_ + sizeof text_, n).ptr - text_);
   }
   char text_[28] = {};
