@@ -1,0 +1,372 @@
+#include "analyse/edges.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "analyse/handles.h"
+
+namespace kerntrail {
+
+std::string_view edge_kind_name(EdgeKind v) {
+  constexpr std::array<std::string_view, 7> kNames{"traced", "copied", "decomposed", "fused", "lowered", "serialised", "same"};
+  return kNames[static_cast<std::size_t>(v)];
+}
+
+namespace {
+
+struct EvidenceRow {
+  std::string_view name;
+  Strength strength;
+};
+
+// By Evidence. Derived: nothing recorded says so, it follows from equal locations or from the graph.
+constexpr std::array<EvidenceRow, 11> kEvidence{{
+    {"identity", Strength::kExact},
+    {"link", Strength::kExact},
+    {"bundle-order", Strength::kExact},
+    {"stack-trace", Strength::kRecorded},
+    {"from-node", Strength::kRecorded},
+    {"origins", Strength::kRecorded},
+    {"handle", Strength::kRecorded},
+    {"claim", Strength::kClaimed},
+    {"location", Strength::kDerived},
+    {"sibling", Strength::kDerived},
+    {"producer", Strength::kDerived},
+}};
+
+}  // namespace
+
+std::string_view evidence_name(Evidence v) { return kEvidence[static_cast<std::size_t>(v)].name; }
+Strength strength_of(Evidence v) { return kEvidence[static_cast<std::size_t>(v)].strength; }
+std::string_view strength_name(Strength v) {
+  constexpr std::array<std::string_view, 4> kNames{"exact", "recorded", "claimed", "derived"};
+  return kNames[static_cast<std::size_t>(v)];
+}
+
+namespace analyse {
+namespace {
+
+bool before(const std::vector<std::size_t>& columns, std::size_t limit) {
+  return std::all_of(columns.begin(), columns.end(), [&](std::size_t c) { return c < limit; });
+}
+
+Evidence weaker(Evidence a, Evidence b) { return std::max(a, b); }
+
+}  // namespace
+
+EdgeFinder::EdgeFinder(const Capture& capture, const Pipeline& pipeline)
+    : capture_(capture), pipeline_(pipeline), names_(capture) {
+  index_columns();
+  index_links();
+  index_bundles();
+  index_handles();
+  index_owners();
+  index_reverse();
+}
+
+UnitId EdgeFinder::kernel_of(UnitId file) const {
+  auto found = kernel_of_.find(file);
+  return found == kernel_of_.end() ? UnitId::kNone : found->second;
+}
+
+void EdgeFinder::index_columns() {
+  for (std::size_t c = 0; c < pipeline_.columns.size(); ++c) {
+    for (const ColumnUnit& unit : pipeline_.columns[c].units) {
+      columns_of_[unit.unit].push_back(c);
+      last_look_[unit.unit] = unit.snapshot;
+    }
+  }
+}
+
+void EdgeFinder::index_links() {
+  for (const Link& link : capture_.links) {
+    for (UnitId to : link.to) {
+      if (capture_.compile_of(to) != pipeline_.compile) continue;
+      if (link.kind == "bundle_file") {
+        // A file is written for its kernel, but lies before it in the pipeline.
+        for (UnitId kernel : link.from) {
+          if (kernel_of_.try_emplace(to, kernel).second) files_of_[kernel].push_back(to);
+        }
+        continue;
+      }
+      auto& from = linked_from_[to];
+      from.insert(from.end(), link.from.begin(), link.from.end());
+    }
+  }
+  for (const Claim& claim : capture_.claims) {
+    if (claim.claimant != "compiler" || capture_.compile_of(claim.kernel) != pipeline_.compile) continue;
+    auto& units = claimed_[claim.kernel];
+    units.insert(units.end(), claim.units.begin(), claim.units.end());
+  }
+}
+
+// The n-th OpSpec made from a kernel's operations is the n-th file of its bundle.
+void EdgeFinder::index_bundles() {
+  std::unordered_map<UnitId, UnitId> kernel_of_operation;
+  for (const auto& [kernel, files] : files_of_) {
+    auto operations = linked_from_.find(kernel);
+    if (operations == linked_from_.end()) continue;
+    for (UnitId operation : operations->second) {
+      auto [place, fresh] = kernel_of_operation.try_emplace(operation, kernel);
+      if (!fresh) place->second = std::min(place->second, kernel);
+    }
+  }
+  std::map<UnitId, std::vector<UnitId>> specs;
+  for (const Column& column : pipeline_.columns) {
+    for (const ColumnUnit& unit : column.units) {
+      if (capture_.units[index(unit.unit)].kind != UnitKind::kOpSpec || columns_of_[unit.unit].front() != index_of(column)) continue;
+      auto from = linked_from_.find(unit.unit);
+      if (from == linked_from_.end() || from->second.empty()) continue;
+      auto kernel = kernel_of_operation.find(from->second.front());
+      if (kernel != kernel_of_operation.end()) specs[kernel->second].push_back(unit.unit);
+    }
+  }
+  for (const auto& [kernel, members] : specs) pair_bundle(files_of_[kernel], members);
+}
+
+void EdgeFinder::pair_bundle(const std::vector<UnitId>& files, const std::vector<UnitId>& specs) {
+  if (specs.size() != files.size()) return;  // a loop or a parse error: places say nothing, handle ids may
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string in_file = handle_id(files[i]);
+    const std::string in_spec = handle_id(specs[i]);
+    const bool disagree = !in_file.empty() && !in_spec.empty() && in_file != in_spec;
+    if (disagree) disagreeing_.push_back(files[i]);
+    bundle_specs_[files[i]].push_back({specs[i], Evidence::kBundleOrder, disagree});
+  }
+}
+
+std::size_t EdgeFinder::index_of(const Column& column) const {
+  return static_cast<std::size_t>(&column - pipeline_.columns.data());
+}
+
+std::string EdgeFinder::handle_id(UnitId unit) const {
+  auto look = last_look_.find(unit);
+  if (look == last_look_.end()) return {};
+  auto view = read_handle(capture_, present(capture_, unit, names_["debug_handle"], look->second));
+  return view ? view->id : std::string();
+}
+
+void EdgeFinder::index_handles() {
+  std::unordered_map<std::string, std::vector<UnitId>> by_id;
+  for (const Column& column : pipeline_.columns) {
+    for (const ColumnUnit& unit : column.units) {
+      if (capture_.units[index(unit.unit)].kind != UnitKind::kOpSpec) continue;
+      const std::string id = handle_id(unit.unit);
+      if (!id.empty()) by_id[id].push_back(unit.unit);
+    }
+  }
+  if (by_id.empty()) return;
+  for (const Column& column : pipeline_.columns) {
+    for (const ColumnUnit& unit : column.units) {
+      if (capture_.units[index(unit.unit)].kind != UnitKind::kBundleFile) continue;
+      auto found = by_id.find(handle_id(unit.unit));
+      if (found == by_id.end()) continue;
+      for (UnitId spec : found->second) {
+        handle_specs_[unit.unit].push_back({spec, Evidence::kHandle, found->second.size() > 1});
+      }
+    }
+  }
+}
+
+// An FX node belongs to the first OpSpec that lists it among its buffer's origins; where there is none (stock back
+// ends), to the first operation of the last IR stage.
+void EdgeFinder::index_owners() {
+  const auto own = [&](const ColumnUnit& unit, AttrId attr) {
+    if (const Observation* seen = present(capture_, unit.unit, attr, unit.snapshot)) {
+      for (UnitId node : seen->refs) owner_.try_emplace(node, unit.unit);
+    }
+  };
+  for (const Column& column : pipeline_.columns) {
+    for (const ColumnUnit& unit : column.units) {
+      if (capture_.units[index(unit.unit)].kind == UnitKind::kOpSpec) own(unit, names_["buffer_origins"]);
+    }
+  }
+  for (auto column = pipeline_.columns.rbegin(); column != pipeline_.columns.rend(); ++column) {
+    for (const ColumnUnit& unit : column->units) {
+      if (capture_.units[index(unit.unit)].kind == UnitKind::kOperation) own(unit, names_["origins"]);
+    }
+  }
+}
+
+void EdgeFinder::index_reverse() {
+  for (const auto& column : pipeline_.columns) {
+    for (const ColumnUnit& unit : column.units) {
+      if (last_look_[unit.unit] != unit.snapshot) continue;
+      for (const Tier& tier : tiers(unit.unit, unit.snapshot)) {
+        for (const Fact& fact : tier) {
+          auto& list = reverse_[fact.from];
+          if (list.empty() || list.back().first != unit.unit) list.emplace_back(unit.unit, fact.evidence);
+        }
+      }
+    }
+  }
+}
+
+void EdgeFinder::add_refs(Tier& tier, UnitId unit, AttrId attr, SnapshotId snapshot, Evidence evidence) const {
+  if (const Observation* seen = present(capture_, unit, attr, snapshot)) {
+    for (UnitId ref : seen->refs) tier.push_back({ref, evidence});
+  }
+}
+
+// What is known of where a unit comes from, best first. The first tier that leads anywhere answers.
+std::vector<EdgeFinder::Tier> EdgeFinder::tiers(UnitId unit, SnapshotId snapshot) const {
+  std::vector<Tier> result(6);
+  if (auto found = linked_from_.find(unit); found != linked_from_.end()) {
+    for (UnitId from : found->second) result[0].push_back({from, Evidence::kLink});
+  }
+  if (auto found = files_of_.find(unit); found != files_of_.end()) {
+    for (UnitId file : found->second) result[1].push_back({file, Evidence::kLink});
+  }
+  if (auto found = bundle_specs_.find(unit); found != bundle_specs_.end()) result[2] = found->second;
+  if (auto found = handle_specs_.find(unit); found != handle_specs_.end()) result[3] = found->second;
+  add_refs(result[4], unit, names_["from_node"], snapshot, Evidence::kFromNode);
+  add_refs(result[4], unit, names_["origins"], snapshot, Evidence::kOrigins);
+  if (result[4].empty()) add_refs(result[4], unit, names_["buffer_origins"], snapshot, Evidence::kOrigins);
+  if (auto found = claimed_.find(unit); found != claimed_.end()) {
+    for (UnitId claimed : found->second) result[5].push_back({claimed, Evidence::kClaim});
+  }
+  return result;
+}
+
+std::vector<Parent> EdgeFinder::follow_fact(const Fact& fact, std::size_t to, std::size_t from) {
+  const Column& target = pipeline_.columns[from];
+  if (target.holds(fact.from)) return {{fact.from, fact.evidence, fact.ambiguous}};
+  std::vector<Parent> result;
+  auto seen = columns_of_.find(fact.from);
+  if (seen == columns_of_.end() || before(seen->second, from)) {
+    // It lies before `from`, or in no snapshot: what else came from it there?
+    auto others = reverse_.find(fact.from);
+    if (others == reverse_.end()) return {};
+    for (const auto& [unit, evidence] : others->second) {
+      if (target.holds(unit)) result.push_back({unit, weaker(fact.evidence, evidence), fact.ambiguous});
+    }
+    const bool one_of = fact.evidence == Evidence::kFromNode || fact.evidence == Evidence::kOrigins;
+    if (one_of && result.size() > 1) {
+      for (Parent& parent : result) parent.ambiguous = true;
+    }
+    return result;
+  }
+  for (auto column = seen->second.rbegin(); column != seen->second.rend(); ++column) {
+    if (*column >= to || *column <= from) continue;
+    const ParentTable& between = table(*column, from);
+    for (Parent parent : between[pipeline_.columns[*column].positions.at(fact.from)]) {
+      parent.evidence = weaker(parent.evidence, fact.evidence);
+      parent.ambiguous = parent.ambiguous || fact.ambiguous;
+      result.push_back(parent);
+    }
+    break;
+  }
+  return result;
+}
+
+// Duplicates keep their strongest evidence.
+void EdgeFinder::sort_parents(std::vector<Parent>& parents, std::size_t from) const {
+  const auto& positions = pipeline_.columns[from].positions;
+  std::sort(parents.begin(), parents.end(), [&](const Parent& a, const Parent& b) {
+    const std::size_t pa = positions.at(a.unit);
+    const std::size_t pb = positions.at(b.unit);
+    if (pa != pb) return pa < pb;
+    if (a.ambiguous != b.ambiguous) return b.ambiguous;
+    return a.evidence < b.evidence;
+  });
+  parents.erase(std::unique(parents.begin(), parents.end(), [](const Parent& a, const Parent& b) { return a.unit == b.unit; }),
+                parents.end());
+}
+
+std::vector<Parent> EdgeFinder::follow(const Tier& tier, std::size_t to, std::size_t from) {
+  std::vector<Parent> result;
+  for (const Fact& fact : tier) {
+    auto some = follow_fact(fact, to, from);
+    result.insert(result.end(), some.begin(), some.end());
+  }
+  sort_parents(result, from);
+  return result;
+}
+
+std::vector<Parent> EdgeFinder::by_location(UnitId unit, SnapshotId snapshot, std::size_t from) {
+  auto [place, fresh] = locations_.try_emplace(from);
+  if (fresh) {
+    for (const ColumnUnit& other : pipeline_.columns[from].units) {
+      if (auto source = source_of(capture_, names_["stack_trace"], other.unit, other.snapshot)) {
+        place->second[source->key].push_back(other.unit);
+      }
+    }
+  }
+  auto source = source_of(capture_, names_["stack_trace"], unit, snapshot);
+  if (!source) return {};
+  auto found = place->second.find(source->key);
+  if (found == place->second.end()) return {};
+  std::vector<Parent> result;
+  for (UnitId match : found->second) result.push_back({match, Evidence::kLocation, found->second.size() > 1});
+  return result;
+}
+
+std::vector<Parent> EdgeFinder::own_parents(const ColumnUnit& unit, std::size_t to, std::size_t from) {
+  if (pipeline_.columns[from].holds(unit.unit)) return {{unit.unit, Evidence::kIdentity, false}};
+  for (const Tier& tier : tiers(unit.unit, unit.snapshot)) {
+    auto result = follow(tier, to, from);
+    if (!result.empty()) return result;
+  }
+  return by_location(unit.unit, unit.snapshot, from);
+}
+
+// FX nodes without a parent of their own: those of the nodes lowered together with them, else those of the nearest
+// producers that have some.
+void EdgeFinder::attach_sourceless(std::size_t to, ParentTable& result) {
+  const Column& column = pipeline_.columns[to];
+  std::unordered_map<UnitId, std::size_t> group_of_owner;
+  std::vector<std::vector<std::size_t>> members;
+  std::vector<std::size_t> group(column.units.size());
+  for (std::size_t i = 0; i < column.units.size(); ++i) {
+    auto owner = owner_.find(column.units[i].unit);
+    const UnitId key = owner == owner_.end() ? column.units[i].unit : owner->second;
+    group[i] = group_of_owner.try_emplace(key, members.size()).first->second;
+    if (group[i] == members.size()) members.emplace_back();
+    members[group[i]].push_back(i);
+  }
+  // A source is coded as unit * 2 + ambiguous; where both spellings arrive, the clear one wins.
+  const auto code = [](const Parent& p) { return index(p.unit) * 2 + (p.ambiguous ? 1U : 0U); };
+  std::vector<std::vector<std::uint64_t>> own(members.size());
+  std::vector<std::vector<std::size_t>> producers(members.size());
+  for (std::size_t g = 0; g < members.size(); ++g) {
+    for (std::size_t i : members[g]) {
+      for (const Parent& parent : result[i]) own[g].push_back(code(parent));
+      const Observation* inputs = present(capture_, column.units[i].unit, names_["inputs"], column.units[i].snapshot);
+      if (inputs == nullptr) continue;
+      for (UnitId input : inputs->refs) {
+        auto place = column.positions.find(input);
+        if (place != column.positions.end() && group[place->second] != g) producers[g].push_back(group[place->second]);
+      }
+    }
+    std::sort(own[g].begin(), own[g].end());
+    own[g].erase(std::unique(own[g].begin(), own[g].end()), own[g].end());
+  }
+  const auto nearest = nearest_sources(own, producers);
+  for (std::size_t i = 0; i < column.units.size(); ++i) {
+    if (!result[i].empty()) continue;
+    const bool sibling = !own[group[i]].empty();
+    for (std::uint64_t value : sibling ? own[group[i]] : nearest[group[i]]) {
+      result[i].push_back({id_at<UnitId>(value / 2), sibling ? Evidence::kSibling : Evidence::kProducer, value % 2 != 0});
+    }
+  }
+}
+
+const ParentTable& EdgeFinder::table(std::size_t to, std::size_t from) {
+  const std::pair key{to, from};
+  if (auto found = tables_.find(key); found != tables_.end()) return found->second;
+  const Column& column = pipeline_.columns[to];
+  ParentTable result(column.units.size());
+  for (std::size_t i = 0; i < column.units.size(); ++i) result[i] = own_parents(column.units[i], to, from);
+  const bool fx = std::any_of(column.units.begin(), column.units.end(), [&](const ColumnUnit& u) {
+    return capture_.units[index(u.unit)].kind == UnitKind::kFxNode;
+  });
+  if (fx) {
+    attach_sourceless(to, result);
+    for (auto& parents : result) sort_parents(parents, from);
+  }
+  return tables_.emplace(key, std::move(result)).first->second;
+}
+
+}  // namespace analyse
+}  // namespace kerntrail

@@ -1,0 +1,92 @@
+// Edges between any two captured stages of a pipeline, from links, reference-valued attrs, claims, equal locations
+// and, for units without any, the sources of their siblings and producers. Computed on demand, never stored.
+// Must not know: output formats, which stages a caller shows.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analyse/pipeline.h"
+#include "analyse/sources.h"
+#include "kerntrail/capture.h"
+#include "kerntrail/lineage.h"
+
+namespace kerntrail::analyse {
+
+struct Parent {
+  UnitId unit = UnitId::kNone;
+  Evidence evidence = Evidence::kIdentity;
+  bool ambiguous = false;
+
+  bool operator==(const Parent&) const = default;
+};
+
+using ParentTable = std::vector<std::vector<Parent>>;  // by position in the later column
+
+// Columns are indices into the pipeline's. Keeps references: capture and pipeline must outlive it.
+class EdgeFinder {
+ public:
+  EdgeFinder(const Capture& capture, const Pipeline& pipeline);
+
+  // Parents of every unit of column `to` among the counted units of column `from` (from < to), sorted by position.
+  const ParentTable& table(std::size_t to, std::size_t from);
+  // Kernel that a bundle file belongs to; kNone where no link says.
+  UnitId kernel_of(UnitId file) const;
+  // Files whose place in the bundle and whose handle id name different OpSpecs, in bundle order.
+  const std::vector<UnitId>& disagreeing_files() const { return disagreeing_; }
+
+ private:
+  struct Fact {
+    UnitId from;
+    Evidence evidence;
+    bool ambiguous = false;
+  };
+  using Tier = std::vector<Fact>;
+
+  void index_columns();
+  void index_links();
+  void index_bundles();
+  void pair_bundle(const std::vector<UnitId>& files, const std::vector<UnitId>& specs);
+  std::size_t index_of(const Column& column) const;
+  void index_handles();
+  void index_owners();
+  void index_reverse();
+  std::vector<Tier> tiers(UnitId unit, SnapshotId snapshot) const;
+  void add_refs(Tier& tier, UnitId unit, AttrId attr, SnapshotId snapshot, Evidence evidence) const;
+  std::vector<Parent> follow(const Tier& tier, std::size_t to, std::size_t from);
+  std::vector<Parent> follow_fact(const Fact& fact, std::size_t to, std::size_t from);
+  std::vector<Parent> by_location(UnitId unit, SnapshotId snapshot, std::size_t from);
+  std::vector<Parent> own_parents(const ColumnUnit& unit, std::size_t to, std::size_t from);
+  void attach_sourceless(std::size_t to, ParentTable& table);
+  void sort_parents(std::vector<Parent>& parents, std::size_t from) const;
+  std::string handle_id(UnitId unit) const;
+
+  const Capture& capture_;
+  const Pipeline& pipeline_;
+  AttrNames names_;
+  std::unordered_map<UnitId, std::vector<std::size_t>> columns_of_;   // ascending
+  std::unordered_map<UnitId, SnapshotId> last_look_;                  // at the unit's last column
+  std::unordered_map<UnitId, std::vector<UnitId>> linked_from_;       // sides `from` of links whose `to` holds the unit
+  std::unordered_map<UnitId, std::vector<UnitId>> files_of_;          // kernel -> its bundle
+  std::unordered_map<UnitId, UnitId> kernel_of_;                      // file -> kernel
+  std::unordered_map<UnitId, std::vector<Fact>> bundle_specs_;        // file -> OpSpec at its place
+  std::unordered_map<UnitId, std::vector<Fact>> handle_specs_;        // file -> OpSpecs with its handle id
+  std::unordered_map<UnitId, std::vector<UnitId>> claimed_;           // kernel -> claimed units
+  std::unordered_map<UnitId, UnitId> owner_;                          // FX node -> first OpSpec (else operation) of it
+  std::unordered_map<UnitId, std::vector<std::pair<UnitId, Evidence>>> reverse_;
+  std::map<std::size_t, std::unordered_map<SourceKey, std::vector<UnitId>, SourceKeyHash>> locations_;
+  std::map<std::pair<std::size_t, std::size_t>, ParentTable> tables_;
+  std::vector<UnitId> disagreeing_;
+};
+
+// Nearest source-bearing ancestors of groups that have no sources of their own: the least solution of
+// result(g) = union over p in producers(g) of (own(p) if p has any, else result(p)). Cycles are harmless.
+// Values are sorted and unique; own, producers and the result are indexed by group.
+std::vector<std::vector<std::uint64_t>> nearest_sources(const std::vector<std::vector<std::uint64_t>>& own,
+                                                        const std::vector<std::vector<std::size_t>>& producers);
+
+}  // namespace kerntrail::analyse

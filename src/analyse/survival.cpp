@@ -1,0 +1,240 @@
+#include "analyse/survival.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+#include "analyse/handles.h"
+
+namespace kerntrail {
+
+std::string_view verdict_name(Verdict v) {
+  constexpr std::array<std::string_view, 5> kNames{"own", "carried", "lost", "not-before", "unreadable"};
+  return kNames[static_cast<std::size_t>(v)];
+}
+
+std::string_view glyph_name(Glyph v) {
+  constexpr std::array<std::string_view, 4> kNames{"all", "some", "dash", "none"};
+  return kNames[static_cast<std::size_t>(v)];
+}
+
+namespace analyse {
+namespace {
+
+// Finds what a unit holds of a field without having it in a slot of its own.
+class Carriers {
+ public:
+  Carriers(const Capture& capture, const Pipeline& pipeline) : capture_(capture), pipeline_(pipeline), names_(capture) {
+    for (const Claim& claim : capture.claims) {
+      if (claim.claimant == "compiler") claims_[claim.kernel].push_back(&claim);
+    }
+  }
+
+  // Name of the carrier, or empty.
+  std::string_view of(const ColumnUnit& unit, AttrId field, std::size_t column) {
+    const AttrKind& kind = capture_.attr_kinds[index(field)];
+    if (kind.layer == "FX" && origins_carry(unit, field, column)) return "origins";
+    if (handle_carries(unit, kind.name)) return "debug_handle";
+    if (claims_carry(unit, field, kind, column)) return "claim";
+    return {};
+  }
+
+ private:
+  bool had(UnitId node, AttrId field, std::size_t column, SnapshotId otherwise) const {
+    if (!has(field)) return false;
+    for (std::size_t c = column; c-- > 0;) {
+      const Column& fx = pipeline_.columns[c];
+      auto place = fx.positions.find(node);
+      if (fx.layer != "FX" || place == fx.positions.end()) continue;
+      return present(capture_, node, field, fx.units[place->second].snapshot) != nullptr;
+    }
+    return present(capture_, node, field, otherwise) != nullptr;
+  }
+
+  bool origins_carry(const ColumnUnit& unit, AttrId field, std::size_t column) const {
+    const Observation* origins = present(capture_, unit.unit, names_["origins"], unit.snapshot);
+    if (origins == nullptr) return false;
+    return std::any_of(origins->refs.begin(), origins->refs.end(),
+                       [&](UnitId node) { return had(node, field, column, unit.snapshot); });
+  }
+
+  bool handle_carries(const ColumnUnit& unit, std::string_view field) {
+    const auto& view = handle(unit);
+    if (!view) return false;
+    if (field == "stack_trace" || field == "get_stack_traces") return view->has_source();
+    if (field == "original_aten") return !view->aten_op.empty();
+    if (field == "origins") return !view->ir_chain.empty();
+    return field == "origin_node" && view->names_one_node();
+  }
+
+  bool claims_carry(const ColumnUnit& unit, AttrId field, const AttrKind& kind, std::size_t column) const {
+    auto claims = claims_.find(unit.unit);
+    if (claims == claims_.end()) return false;
+    if (kind.name != "origins" && kind.name != "get_stack_traces" && kind.layer != "FX") return false;
+    const AttrId through = kind.name == "get_stack_traces" ? names_["stack_trace"] : field;
+    for (const Claim* claim : claims->second) {
+      for (UnitId node : claim->units) {
+        if (kind.name == "origins" || had(node, through, column, unit.snapshot)) return true;
+      }
+    }
+    return false;
+  }
+
+  const std::optional<HandleView>& handle(const ColumnUnit& unit) {
+    auto [place, fresh] = handles_.try_emplace({unit.unit, unit.snapshot});
+    if (fresh) place->second = read_handle(capture_, present(capture_, unit.unit, names_["debug_handle"], unit.snapshot));
+    return place->second;
+  }
+
+  const Capture& capture_;
+  const Pipeline& pipeline_;
+  AttrNames names_;
+  std::unordered_map<UnitId, std::vector<const Claim*>> claims_;
+  std::map<std::pair<UnitId, SnapshotId>, std::optional<HandleView>> handles_;
+};
+
+void count(MatrixCell& cell, const CellUnit& unit) {
+  switch (unit.state) {
+    case State::kPresent: ++cell.present; break;
+    case State::kEmpty: ++cell.empty; break;
+    case State::kNoSlot: ++cell.no_slot; break;
+    case State::kUnreadable: ++cell.unreadable; break;
+  }
+  if (unit.verdict == Verdict::kCarried) ++cell.carried;
+  if (unit.verdict == Verdict::kLostHere) ++cell.lost;
+  if (unit.verdict == Verdict::kNotBefore) ++cell.not_before;
+}
+
+Glyph glyph_of(const MatrixCell& cell) {
+  if (cell.total > 0 && cell.present == cell.total) return Glyph::kAll;
+  if (cell.present > 0) return Glyph::kSome;
+  if (!cell.created || (cell.carried > 0 && cell.lost == 0)) return Glyph::kDash;
+  return Glyph::kNone;
+}
+
+class Builder {
+ public:
+  Builder(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns, EdgeFinder& edges)
+      : capture_(capture), pipeline_(pipeline), columns_(columns), edges_(edges), carriers_(capture, pipeline) {}
+
+  MatrixRow row(AttrId attr) {
+    const AttrKind& kind = capture_.attr_kinds[index(attr)];
+    MatrixRow result{attr, kind.name, kind.layer, {}};
+    const int first = first_order(attr);
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const MatrixCell* previous = i == 0 ? nullptr : &result.cells[i - 1];
+      MatrixCell next = cell(attr, i, previous);
+      next.created = pipeline_.columns[columns_[i]].order >= first;
+      next.glyph = glyph_of(next);
+      result.cells.push_back(std::move(next));
+    }
+    return result;
+  }
+
+ private:
+  MatrixCell cell(AttrId attr, std::size_t i, const MatrixCell* previous) {
+    const Column& column = pipeline_.columns[columns_[i]];
+    MatrixCell result;
+    result.total = column.units.size();
+    result.units.reserve(column.units.size());
+    for (std::size_t p = 0; p < column.units.size(); ++p) {
+      CellUnit unit = judge(attr, i, p, previous);
+      count(result, unit);
+      result.units.push_back(unit);
+    }
+    return result;
+  }
+
+  CellUnit judge(AttrId attr, std::size_t i, std::size_t p, const MatrixCell* previous) {
+    const ColumnUnit& unit = pipeline_.columns[columns_[i]].units[p];
+    const Observation* seen = capture_.at(unit.unit, attr, unit.snapshot);
+    CellUnit result{unit.unit, seen == nullptr ? State::kNoSlot : seen->state, Verdict::kNotBefore, {}};
+    if (result.state == State::kPresent) {
+      result.verdict = Verdict::kOwn;
+    } else if (result.state == State::kUnreadable) {
+      result.verdict = Verdict::kUnreadable;
+    } else if (result.carrier = carriers_.of(unit, attr, columns_[i]); !result.carrier.empty()) {
+      result.verdict = Verdict::kCarried;
+    } else if (previous != nullptr && came_from_one_that_had(i, p, *previous)) {
+      result.verdict = Verdict::kLostHere;
+    }
+    return result;
+  }
+
+  bool came_from_one_that_had(std::size_t i, std::size_t p, const MatrixCell& previous) {
+    const Column& before = pipeline_.columns[columns_[i - 1]];
+    const auto& parents = edges_.table(columns_[i], columns_[i - 1])[p];
+    return std::any_of(parents.begin(), parents.end(), [&](const Parent& parent) {
+      const Verdict v = previous.units[before.positions.at(parent.unit)].verdict;
+      return v == Verdict::kOwn || v == Verdict::kCarried;
+    });
+  }
+
+  // Where the field comes to exist. A first stage that nobody knows: where the capture first shows a slot for it.
+  int first_order(AttrId attr) const {
+    if (auto order = stage_order(capture_, capture_.attr_kinds[index(attr)].first_stage)) return *order;
+    for (const Column& column : pipeline_.columns) {
+      for (const ColumnUnit& unit : column.units) {
+        const Observation* seen = capture_.at(unit.unit, attr, unit.snapshot);
+        if (seen != nullptr && seen->state != State::kNoSlot) return column.order;
+      }
+    }
+    return std::numeric_limits<int>::max();
+  }
+
+  const Capture& capture_;
+  const Pipeline& pipeline_;
+  const std::vector<std::size_t>& columns_;
+  EdgeFinder& edges_;
+  Carriers carriers_;
+};
+
+}  // namespace
+
+std::vector<AttrId> tracked_attrs(const Capture& capture, const Pipeline& pipeline) {
+  std::vector<std::string_view> layers;  // in the order in which the pipeline reaches them
+  for (const Column& column : pipeline.columns) {
+    if (std::find(layers.begin(), layers.end(), column.layer) == layers.end()) layers.push_back(column.layer);
+  }
+  std::vector<AttrId> result;
+  for (std::string_view layer : layers) {
+    for (std::size_t i = 0; i < capture.attr_kinds.size(); ++i) {
+      const AttrKind& kind = capture.attr_kinds[i];
+      if (kind.provenance && kind.layer == layer) result.push_back(id_at<AttrId>(i));
+    }
+  }
+  return result;
+}
+
+Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns, EdgeFinder& edges) {
+  Matrix result;
+  result.compile = pipeline.compile;
+  result.direction = pipeline.direction;
+  for (std::size_t c : columns) {
+    const Column& column = pipeline.columns[c];
+    result.columns.push_back({column.stage, column.key, column.title, column.noun, column.layer, column.units.size()});
+  }
+  Builder builder(capture, pipeline, columns, edges);
+  for (AttrId attr : tracked_attrs(capture, pipeline)) result.rows.push_back(builder.row(attr));
+  return result;
+}
+
+}  // namespace analyse
+
+Expected<std::vector<Matrix>> matrices(const Capture& capture, const AnalysisOptions& options) {
+  std::vector<Matrix> result;
+  KERNTRAIL_TRY(const auto compiles, analyse::select_compiles(capture, options));
+  for (CompileId compile : compiles) {
+    for (const std::string& direction : analyse::directions_of(capture, compile)) {
+      const auto pipeline = analyse::pipeline_of(capture, compile, direction);
+      KERNTRAIL_TRY(const auto columns, analyse::select_columns(capture, pipeline, options.stages));
+      if (pipeline.columns.empty()) continue;
+      analyse::EdgeFinder edges(capture, pipeline);
+      result.push_back(analyse::matrix_of(capture, pipeline, columns, edges));
+    }
+  }
+  return result;
+}
+
+}  // namespace kerntrail

@@ -1,0 +1,19 @@
+// One matrix over chosen columns of a pipeline: the rule of how a cell is decided, unit by unit.
+// Must not know: output formats.
+#pragma once
+
+#include <vector>
+
+#include "analyse/edges.h"
+#include "analyse/pipeline.h"
+#include "kerntrail/matrix.h"
+
+namespace kerntrail::analyse {
+
+Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns, EdgeFinder& edges);
+
+// Tracked attr kinds whose layer exists among the columns of the pipeline, by the order of the first stage of each
+// layer, then as declared.
+std::vector<AttrId> tracked_attrs(const Capture& capture, const Pipeline& pipeline);
+
+}  // namespace kerntrail::analyse
