@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "cli/record_options.h"
 #include "hook.h"
 #include "session.h"
 #include "spyre_binding.h"
@@ -70,6 +71,30 @@ nb::list hook_states(const Handle& handle) {
   return out;
 }
 
+// The options of `record` as a dict; {"exit", "text"} when there is nothing to run.
+nb::dict parse_record(const std::vector<std::string>& arguments) {
+  const cli::ParsedRecord parsed = cli::parse_record(arguments);
+  nb::dict out;
+  if (!parsed.options) {
+    out["exit"] = parsed.exit;
+    out["text"] = parsed.text;
+    return out;
+  }
+  const cli::RecordOptions& options = *parsed.options;
+  out["output"] = options.output;
+  out["level"] = options.level;
+  out["keep_caches"] = options.keep_caches;
+  out["source"] = options.source;
+  out["timing"] = options.timing;
+  out["backend"] = options.backend;
+  out["metadata"] = options.metadata;
+  out["is_module"] = options.is_module;
+  out["reference_model"] = options.reference_model;
+  out["program"] = options.program;
+  out["arguments"] = options.arguments;
+  return out;
+}
+
 }  // namespace
 }  // namespace kerntrail::probe
 
@@ -96,6 +121,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("is_partial", [](Handle& h) { return h.session->is_partial(); })
       .def_prop_ro("compile_count", [](Handle& h) { return h.session->compile_count(); })
       .def_prop_ro("observer_seconds", [](Handle& h) { return static_cast<double>(h.session->observer_ns()) * 1e-9; });
+  m.def("parse_record", &parse_record, nb::arg("arguments"));
   nb::module_ spyre = m.def_submodule("spyre");
   kerntrail::python::bind_spyre(spyre);
 }
