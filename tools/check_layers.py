@@ -62,11 +62,11 @@ THIRD_PARTY = (
     ThirdParty("CLI/*", ("src/cli/*",)),
     ThirdParty("openssl/*", ("src/base/*.cpp",)),
     ThirdParty("xxhash.h", ("src/base/*.cpp",)),
-    ThirdParty("zlib.h", ("src/model/*.cpp", "src/read/*.cpp")),
-    ThirdParty("zstd.h", ("src/model/*.cpp", "src/read/*.cpp")),
-    ThirdParty("gtest/*", ("*_test.cpp", "*_testing.h", "tests/*")),
-    ThirdParty("gmock/*", ("*_test.cpp", "*_testing.h", "tests/*")),
-    ThirdParty("rapidcheck*", ("*_test.cpp", "*_testing.h", "tests/*")),
+    ThirdParty("zlib.h", ("src/model/*.cpp", "src/read/*.cpp", "src/read/test_*.h")),
+    ThirdParty("zstd.h", ("src/model/*.cpp", "src/read/*.cpp", "src/read/test_*.h")),
+    ThirdParty("gtest/*", ("*_test.cpp", "*/test_*.h", "tests/*")),
+    ThirdParty("gmock/*", ("*_test.cpp", "*/test_*.h", "tests/*")),
+    ThirdParty("rapidcheck*", ("*_test.cpp", "*/test_*.h", "tests/*")),
     ThirdParty("nanobind/*", ("python/src/*",)),
     ThirdParty("Python.h", ("python/src/*",)),
     ThirdParty("frameobject.h", ("python/src/*",)),
@@ -104,7 +104,8 @@ def layer_of(path: str) -> str | None:
 
 
 def is_test(path: str) -> bool:
-    return path.startswith("tests/") or path.endswith(("_test.cpp", "_testing.h"))
+    name = path.rsplit("/", 1)[-1]
+    return path.startswith("tests/") or name.startswith("test_") or name.endswith("_test.cpp")
 
 
 def allowed_layers(path: str, layer: str) -> set[str]:

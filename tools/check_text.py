@@ -20,9 +20,9 @@ MACHINE_PATHS = re.compile(
         (
             "wo" + r"rk/",
             "ro" + r"ot/",
-            "op" + r"t/",
+            "op" + r"t/(?!python/)",
             "mn" + r"t/",
-            # Homes of nobody in particular are fine in examples and tests.
+            # Homes of nobody in particular, and a Python under /opt, are fine in examples and tests.
             "ho" + r"me/(?!(?:user|u|me|dev|alice|bob|runner)\b)\w",
             "Use" + r"rs/(?!(?:user|u|me|dev|alice|bob)\b)\w",
             "tm" + r"p/kt\b",
