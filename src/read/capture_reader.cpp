@@ -30,7 +30,11 @@ class Reading {
       statistics_->bytes = lines_.bytes();
       statistics_->records = counts_.by_name();
     }
-    if (!result) return tl::unexpected<Error>(std::move(result.error()));
+    if (!result) {
+      // A damaged stream knows its byte only: the last line that came out of it is the nearest line.
+      if (result.error().line == 0) result.error().line = lines_.number();
+      return tl::unexpected<Error>(std::move(result.error()));
+    }
     return finished();
   }
 
