@@ -1,0 +1,120 @@
+#include "cli/process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/strings.h"
+
+extern char** environ;
+
+namespace kerntrail::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_executable(const fs::path& path) {
+  std::error_code ec;
+  return fs::is_regular_file(path, ec) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// The folder of this binary, links followed only where it is reached through PATH by a link of another name.
+fs::path own_directory() {
+  std::error_code ec;
+  const fs::path self = fs::read_symlink("/proc/self/exe", ec);
+  return ec ? fs::path() : self.parent_path();
+}
+
+std::string on_path(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  for (const std::string_view directory : base::split(path ? path : "", ':')) {
+    const fs::path candidate = fs::path(directory.empty() ? "." : std::string(directory)) / name;
+    if (is_executable(candidate)) return candidate.string();
+  }
+  return {};
+}
+
+// A terminal sends Ctrl-C to both; while the child decides what to do with it, we only wait.
+class IgnoreInterrupts {
+ public:
+  IgnoreInterrupts() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGINT, &ignore, &interrupt_);
+    ::sigaction(SIGQUIT, &ignore, &quit_);
+  }
+  ~IgnoreInterrupts() {
+    ::sigaction(SIGINT, &interrupt_, nullptr);
+    ::sigaction(SIGQUIT, &quit_, nullptr);
+  }
+  IgnoreInterrupts(const IgnoreInterrupts&) = delete;
+  IgnoreInterrupts& operator=(const IgnoreInterrupts&) = delete;
+
+ private:
+  struct sigaction interrupt_ {};
+  struct sigaction quit_ {};
+};
+
+Expected<int> spawn_and_wait(const std::vector<std::string>& command, bool quiet) {
+  std::vector<char*> argv;
+  for (const std::string& part : command) argv.push_back(const_cast<char*>(part.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (quiet) {
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t defaults;  // the child takes signals as any program does
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGINT);
+  sigaddset(&defaults, SIGQUIT);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const IgnoreInterrupts ignore;
+  pid_t child = 0;
+  const int error = ::posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return fail(ErrorCode::kIo, fmt::format("cannot start: {}", std::strerror(error)), command[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return fail(ErrorCode::kIo, fmt::format("cannot wait for it: {}", std::strerror(errno)), command[0]);
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+Expected<std::string> find_python(const std::string& wanted) {
+  if (!wanted.empty()) {
+    if (wanted.find('/') != std::string::npos ? is_executable(wanted) : !on_path(wanted).empty()) return wanted;
+    return fail(ErrorCode::kUsage, fmt::format("--python {}: no such program", wanted));
+  }
+  for (const char* name : {"python", "python3"}) {
+    const fs::path beside = own_directory() / name;
+    if (is_executable(beside)) return beside.string();
+  }
+  std::string found = on_path("python3");
+  if (found.empty()) return fail(ErrorCode::kUsage, "found no python3, neither beside this program nor on PATH; name one with --python");
+  return found;
+}
+
+Expected<int> run_process(const std::vector<std::string>& command) { return spawn_and_wait(command, false); }
+
+bool succeeds(const std::vector<std::string>& command) {
+  const auto status = spawn_and_wait(command, true);
+  return status && *status == 0;
+}
+
+}  // namespace kerntrail::cli

@@ -1,0 +1,127 @@
+#include "cli/record.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/strings.h"
+#include "cli/process.h"
+#include "cli/record_options.h"
+#include "kerntrail/capture.h"
+#include "kerntrail/report.h"
+#include "read/capture_reader.h"
+#include "render/json_output.h"
+#include "render/markdown.h"
+#include "render/outputs.h"
+
+namespace kerntrail::cli {
+namespace {
+
+constexpr int kUsage = 2, kUnreadable = 3, kPartial = 5;
+
+int complain(const std::string& text, int status) {
+  fmt::print(stderr, "kerntrail: {}\n", text);
+  return status;
+}
+
+int print_parsed(const ParsedRecord& parsed) {
+  fmt::print(parsed.exit == 0 ? stdout : stderr, "{}", parsed.text);
+  return parsed.exit;
+}
+
+// Why the interpreter can't record, in one sentence.
+std::string package_missing(const std::string& python) {
+  const std::string torch = succeeds({python, "-c", "import torch"}) ? "" : " (torch is missing too)";
+  return fmt::format("{} has no kerntrail package{}; install it there (pip install kerntrail), or name an interpreter that has it with --python", python, torch);
+}
+
+// Runs the program under the probe. The result is the program's exit status, or kPartial where that is 0 and the
+// capture did not reach its end record.
+int record(const RecordOptions& options) {
+  const auto python = find_python(options.python);
+  if (!python) return complain(python.error().message, kUsage);
+  if (!succeeds({*python, "-c", "import kerntrail._native"})) return complain(package_missing(*python), kUsage);
+  // A capture left from an earlier run must not pass for this one's.
+  std::error_code ec;
+  std::filesystem::remove(options.output, ec);
+  std::vector<std::string> command{*python, "-m", "kerntrail", "record"};
+  for (const std::string& argument : record_arguments(options)) command.push_back(argument);
+  const auto status = run_process(command);
+  if (!status) return complain(status.error().text(), kUsage);
+  if (*status != 0) return *status;
+  read::ReadOptions quick;
+  quick.check_digests = false;
+  const auto capture = read::read_capture(options.output, quick);
+  if (!capture) return complain(fmt::format("the program was fine, its capture is not: {}", capture.error().text()), kPartial);
+  if (!capture->end) {
+    return complain(fmt::format("the program was fine, but ended without finishing its capture (os._exit, or a signal): {} reads up to its last stage", options.output), kPartial);
+  }
+  return capture->end->complete ? 0 : kPartial;
+}
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &local);
+  return text;
+}
+
+// Reads the capture back and writes report and raw JSON; prints the summary. Program text of an own print comes first.
+int write_reports(const RecordOptions& options, bool program_ok) {
+  const auto capture = read::read_capture(options.output);
+  if (!capture) return complain(capture.error().text(), kUnreadable);
+  ReportOptions report_options;
+  if (options.reference_model) {
+    report_options.model_name = "SimpleMLP";
+    report_options.example = true;
+  }
+  if (options.stamp) report_options.stamp = now_text();
+  if (!program_ok && capture->compiles.empty()) return complain("the program failed before anything was compiled: there is nothing to report", kUsage);
+  const auto report = make_report(*capture, report_options);
+  if (!report) return complain(report.error().text(), kUnreadable);
+  const auto raw = render::raw_export(*capture);
+  if (!raw) return complain(raw.error().text(), kUnreadable);
+  const std::string text = options.format == "json" ? render::report_json(*capture, *report) : render::report_markdown(*report);
+  for (const auto& [path, content] : {std::pair{options.raw, *raw}, std::pair{options.report, text}}) {
+    if (const auto written = base::write_file(path, content); !written) return complain(written.error().text(), kUnreadable);
+  }
+  render::SummaryOptions summary;
+  summary.title = report->model_name;
+  if (options.reference_model) summary.config = "batch=2, input=128, hidden=256, output=128";
+  summary.raw_path = options.raw;
+  summary.report_path = options.report;
+  fmt::print("{}", render::render_summary(*capture, summary));
+  fmt::print("Capture written to: {}\n", options.output);
+  return 0;
+}
+
+}  // namespace
+
+int run_record(const std::vector<std::string>& arguments) {
+  const ParsedRecord parsed = parse_record(arguments);
+  return parsed.options ? record(*parsed.options) : print_parsed(parsed);
+}
+
+int run_audit(const std::vector<std::string>& arguments) {
+  const ParsedRecord parsed = parse_audit(arguments);
+  if (!parsed.options) return print_parsed(parsed);
+  RecordOptions options = *parsed.options;
+  // The report's name follows its form unless it was chosen.
+  if (options.format == "json" && options.report == RecordOptions{}.report) options.report = "provenance_audit.json";
+  fmt::print(stderr, "kerntrail: recording {} (caches are {})\n", options.reference_model ? "the reference model" : options.program,
+             options.keep_caches ? "left on" : "disabled");
+  std::fflush(stderr);
+  const int status = record(options);
+  std::error_code ec;
+  if (status != 0 && !std::filesystem::exists(options.output, ec)) return status;
+  const int reported = write_reports(options, status == 0 || status == kPartial);
+  return status != 0 ? status : reported;
+}
+
+}  // namespace kerntrail::cli
