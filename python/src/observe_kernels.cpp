@@ -254,16 +254,19 @@ void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::h
   PendingKernel* kernel = is_extern ? nullptr : find_kernel(graph, name);
   if (!kernel) {
     if (!has(graph.kernel_graph)) graph.kernel_graph = recorder.graph(frame.compile->id, "kernel", frame.direction);
-    graph.kernels.push_back({{recorder.unit(graph.kernel_graph, UnitKind::kKernel), {}}, {}, std::string(name), {}});
+    graph.kernels.push_back({{recorder.unit(graph.kernel_graph, UnitKind::kKernel), {}}, {}, std::string(name), {}, {}});
     kernel = &graph.kernels.back();
     const auto [comment, detailed] = kernel_metadata(node_schedule);
     kernel->observed.attrs.push_back({attr.name, text_of(session, name)});
     kernel->observed.attrs.push_back({attr.comment, text_of(session, comment)});
     kernel->observed.attrs.push_back({attr.detailed, text_of(session, detailed)});
   }
-  std::vector<UnitId> operations;
+  std::vector<UnitId> operations;  // those that no earlier sighting has linked
   for (const nb::object& operation : operations_of(node_schedule)) {
-    operations.push_back(unit_of_operation(session, *frame.compile, operation, "an operation outside every captured lowering"));
+    const UnitId unit = unit_of_operation(session, *frame.compile, operation, "an operation outside every captured lowering");
+    if (std::find(kernel->operations.begin(), kernel->operations.end(), unit) != kernel->operations.end()) continue;
+    kernel->operations.push_back(unit);
+    operations.push_back(unit);
     for (const UnitId origin : origin_units(session, *frame.compile, operation)) {
       if (std::find(kernel->claimed.begin(), kernel->claimed.end(), origin) == kernel->claimed.end()) kernel->claimed.push_back(origin);
     }

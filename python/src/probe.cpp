@@ -58,13 +58,16 @@ void read_pass_options(nb::handle config_patches, Compile& compile) {
 struct FrameScope {
   Session& session;
   std::shared_ptr<CompileState> compile;
+  std::size_t depth;          // of the frame it put on
   bool owns_compile = false;  // the call of compile_fx itself
   std::int64_t hits_before = 0;
-  std::size_t depth = 0;
 
+  FrameScope(Session& s, std::shared_ptr<CompileState> c, std::size_t d) : session(s), compile(std::move(c)), depth(d) {}
+  FrameScope(const FrameScope&) = delete;
+  FrameScope& operator=(const FrameScope&) = delete;
   ~FrameScope() {
     auto& frames = session.frames();
-    if (frames.size() >= depth && depth > 0) {
+    if (frames.size() >= depth) {
       try {
         write_pending(session, frames[depth - 1]);
       } catch (...) {  // what could not be written is missing; the hook's error count says so
@@ -85,9 +88,7 @@ struct FrameScope {
 std::shared_ptr<FrameScope> push_frame(Session& session, std::shared_ptr<CompileState> compile, std::string direction) {
   auto& frames = session.frames();
   frames.push_back({compile, std::move(direction), false, nullptr});
-  auto scope = std::make_shared<FrameScope>(FrameScope{session, std::move(compile), false, 0, 0});
-  scope->depth = frames.size();
-  return scope;
+  return std::make_shared<FrameScope>(session, std::move(compile), frames.size());
 }
 
 void compile_fx_before(Session& session, Call& call) {
@@ -189,21 +190,19 @@ std::string stage_path(nb::handle module) {
 struct StageScope {
   std::string path;
   nb::object module;
-  ~StageScope() { stage_parents.pop_back(); }
-};
 
-std::shared_ptr<StageScope> enter_stage(nb::handle module) {
-  auto scope = std::make_shared<StageScope>(StageScope{stage_path(module), nb::borrow(module)});
-  stage_parents.emplace_back(module, scope->path);
-  return scope;
-}
+  explicit StageScope(nb::handle m) : path(stage_path(m)), module(nb::borrow(m)) { stage_parents.emplace_back(m, path); }
+  ~StageScope() { stage_parents.pop_back(); }
+  StageScope(const StageScope&) = delete;
+  StageScope& operator=(const StageScope&) = delete;
+};
 
 void pre_grad_before(Session& session, Call& call) {
   const nb::handle module = call.arg(0, "gm");
   const nb::object graph = graph_of(module);
   if (!graph.is_valid()) return;
   Frame& frame = enter_compile(session, stage_parents.empty());
-  auto scope = enter_stage(module);
+  auto scope = std::make_shared<StageScope>(module);
   call.state = scope;
   snapshot_fx(session, *frame.compile, graph, session.tables().stage.fx_pre_grad, "none", scope->path);
   remember_names(session, *frame.compile, graph);
@@ -222,7 +221,7 @@ void post_grad_before(Session& session, Call& call) {
   const nb::object graph = graph_of(module);
   Frame* frame = session.current_frame();
   if (!graph.is_valid() || !frame) return;
-  auto scope = enter_stage(module);
+  auto scope = std::make_shared<StageScope>(module);
   call.state = scope;
   snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_aten, frame->direction, scope->path);
 }

@@ -58,6 +58,7 @@ struct PendingKernel {
   std::string directory;  // of its bundle, where it has one
   std::string name;
   std::vector<UnitId> claimed;
+  std::vector<UnitId> operations;  // linked to it so far
 };
 
 struct PendingGraph {  // one lowering: OpSpecs and kernels in the order they were made
