@@ -47,8 +47,9 @@ struct LineageNode {
   UnitId unit = UnitId::kNone;  // kNone: a source line
   std::string name;             // unit's name, or the code text of a source line
   std::string detail;           // what it does: "linear", "batchmatmul"; may be empty
+  std::string direction;        // "forward", "backward" where the compile has both and the unit is in one; else empty
   std::string file;             // source lines only
-  std::int64_t line = 0;
+  std::int64_t line = 0;        // 1-based; 0 for units
 };
 
 struct LineageEdge {

@@ -111,7 +111,8 @@ class TableBuilder {
       row.kernel = display_name(capture_, names_["name"], kernel, has(look) ? look : unit.snapshot);
     }
     std::vector<std::string> keys;
-    for (const base::Json& key : json(unit, "op_keys").as_array()) keys.emplace_back(key.as_string());
+    const base::Json op_keys = json(unit, "op_keys");
+    for (const base::Json& key : op_keys.as_array()) keys.emplace_back(key.as_string());
     row.op = base::join(keys, ", ");
     row.parse_error = capture_.text_of(unit.unit, "parse_error", unit.snapshot);
     row.handle = handle(unit);

@@ -33,7 +33,8 @@ std::string_view short_target(std::string_view target) {
 }  // namespace
 
 LineageBuilder::LineageBuilder(const Capture& capture, const Pipeline& pipeline, std::vector<std::size_t> columns)
-    : capture_(capture), pipeline_(pipeline), columns_(std::move(columns)), edges_(capture, pipeline), names_(capture) {}
+    : capture_(capture), pipeline_(pipeline), columns_(std::move(columns)), edges_(capture, pipeline), names_(capture),
+      both_directions_(directions_of(capture, pipeline.compile).size() > 1) {}
 
 Lineage LineageBuilder::build() {
   result_.compile = pipeline_.compile;
@@ -56,7 +57,9 @@ bool LineageBuilder::is_bundle_layer(std::size_t i) const {
 void LineageBuilder::add_node(std::size_t i, UnitId unit, SnapshotId snapshot) {
   const auto layer = static_cast<std::uint32_t>(i + 1);
   if (!nodes_.try_emplace({layer, unit}, result_.nodes.size()).second) return;
-  LineageNode node{layer, unit, display_name(capture_, names_["name"], unit, snapshot), {}, {}, 0};
+  LineageNode node{layer, unit, display_name(capture_, names_["name"], unit, snapshot), {}, {}, {}, 0};
+  const std::string& direction = capture_.graphs[index(capture_.units[index(unit)].graph)].direction;
+  if (both_directions_ && (direction == "forward" || direction == "backward")) node.direction = direction;
   const UnitKind kind = capture_.units[index(unit)].kind;
   if (kind == UnitKind::kFxNode) {
     const std::string_view op = short_target(capture_.text_of(unit, "target", snapshot));
@@ -182,7 +185,7 @@ void LineageBuilder::place_sources() {
   for (const auto& [place, code] : lines) {
     index_of[place] = static_cast<std::uint32_t>(nodes.size());
     nodes.push_back({0, UnitId::kNone, code.empty() ? fmt::format("{}:{}", base::basename(place.first), place.second) : code, {},
-                     place.first, place.second});
+                     {}, place.first, place.second});
   }
   nodes.insert(nodes.end(), std::make_move_iterator(result_.nodes.begin()), std::make_move_iterator(result_.nodes.end()));
   result_.nodes = std::move(nodes);

@@ -44,6 +44,7 @@ class LineageBuilder {
   std::vector<std::size_t> columns_;
   EdgeFinder edges_;
   AttrNames names_;
+  bool both_directions_;
   Lineage result_;
   bool collapse_ = false;  // bundle files are shown as their kernels
   std::map<std::pair<std::uint32_t, UnitId>, std::uint32_t> nodes_;  // (layer, unit) -> node, before sources are placed

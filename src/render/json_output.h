@@ -1,0 +1,20 @@
+// JSON of matrices, lineages and the report; one document each, indented by 2, keys in a fixed order.
+// Must not know: files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kerntrail/capture.h"
+#include "kerntrail/lineage.h"
+#include "kerntrail/matrix.h"
+#include "kerntrail/report.h"
+
+namespace kerntrail::render {
+
+// Units are given by id ("c0.n3"); the capture only spells them.
+std::string matrix_json(const Capture& capture, const std::vector<Matrix>& matrices);
+std::string lineage_json(const Capture& capture, const std::vector<Lineage>& lineages);
+std::string report_json(const Capture& capture, const Report& report);
+
+}  // namespace kerntrail::render

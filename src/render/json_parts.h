@@ -1,0 +1,15 @@
+// Pieces that several JSON documents share.
+// Must not know: which document they stand in.
+#pragma once
+
+#include "base/json.h"
+#include "kerntrail/capture.h"
+#include "kerntrail/lineage.h"
+#include "kerntrail/matrix.h"
+
+namespace kerntrail::render {
+
+void write_matrix(base::JsonWriter& json, const Capture& capture, const Matrix& matrix);
+void write_lineage(base::JsonWriter& json, const Capture& capture, const Lineage& lineage);
+
+}  // namespace kerntrail::render

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "render/mermaid.h"
+#include "render/outputs.h"
+#include "render/text.h"
+
+namespace kerntrail::render {
+namespace {
+
+constexpr std::size_t kMaxDepth = 100;  // deeper than any pipeline; a hostile capture may declare more stages
+
+class Tree {
+ public:
+  Tree(const Lineage& lineage, bool forwards, const TreeStyle& style)
+      : lineage_(lineage), forwards_(forwards), style_(style), next_(lineage.nodes.size()), printed_(lineage.nodes.size(), false) {
+    for (std::size_t e = 0; e < lineage.edges.size(); ++e) {
+      next_[forwards ? lineage.edges[e].from : lineage.edges[e].to].push_back(e);
+    }
+  }
+
+  void root(std::uint32_t node) {
+    out_ += describe(node) + "\n";
+    below(node, "", 0);
+  }
+  // Only what hangs below: for a node whose own line is printed elsewhere.
+  void children(std::uint32_t node) { below(node, "", 0); }
+  bool has_children(std::uint32_t node) const { return !next_[node].empty(); }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void below(std::uint32_t node, const std::string& indent, std::size_t depth) {
+    printed_[node] = true;
+    if (depth >= kMaxDepth) {
+      out_ += indent + "└─ … deeper than can be shown\n";
+      return;
+    }
+    for (std::size_t i = 0; i < next_[node].size(); ++i) {
+      const LineageEdge& edge = lineage_.edges[next_[node][i]];
+      const std::uint32_t child = forwards_ ? edge.to : edge.from;
+      const bool last = i + 1 == next_[node].size();
+      const bool again = printed_[child] && !next_[child].empty();
+      out_ += indent + (last ? "└─ " : "├─ ") + describe(child) + why(edge) + (again ? dim("  (shown above)") : "") + "\n";
+      if (!again) below(child, indent + (last ? "   " : "│  "), depth + 1);
+    }
+  }
+
+  std::string describe(std::uint32_t i) const {
+    const LineageNode& node = lineage_.nodes[i];
+    if (node.layer == 0) {
+      const std::string place = fmt::format("{}:{}", visible(node.file), node.line);
+      return bold(place) + "  " + visible(node.name);
+    }
+    return dim(visible(short_title(lineage_.layers[node.layer].title))) + "  " + visible(node_label(node));
+  }
+
+  // Exact and recorded links go without saying.
+  std::string why(const LineageEdge& edge) const {
+    if (edge.strength != Strength::kDerived && edge.strength != Strength::kClaimed && !edge.ambiguous) return {};
+    return dim(fmt::format("  [{}{}]", evidence_name(edge.evidence), edge.ambiguous ? ", ambiguous" : ""));
+  }
+
+  std::string dim(const std::string& text) const { return style_.colour ? "\x1b[2m" + text + "\x1b[0m" : text; }
+  std::string bold(const std::string& text) const { return style_.colour ? "\x1b[1m" + text + "\x1b[0m" : text; }
+
+  const Lineage& lineage_;
+  bool forwards_;
+  TreeStyle style_;
+  std::vector<std::vector<std::size_t>> next_;
+  std::vector<bool> printed_;
+  std::string out_;
+};
+
+std::string heading(const Capture& capture, CompileId id) {
+  const Compile& compile = capture.compiles[index(id)];
+  return fmt::format("Compile {} ({}, torch {})\n", compile_name(id), visible(compile.backend), visible(compile.torch_id));
+}
+
+// A unit that lives through several stages answers a question once, at the first of them.
+bool same_as_one_above(const Lineage& lineage, std::uint32_t node, const std::vector<std::uint32_t>& start) {
+  return std::any_of(start.begin(), start.end(), [&](std::uint32_t other) {
+    return other < node && has(lineage.nodes[node].unit) && lineage.nodes[other].unit == lineage.nodes[node].unit;
+  });
+}
+
+}  // namespace
+
+std::string lineage_tree(const Capture& capture, const std::vector<Lineage>& lineages, const TreeStyle& style) {
+  std::string out;
+  for (const Lineage& lineage : lineages) {
+    if (lineages.size() > 1) out += (out.empty() ? "" : "\n") + heading(capture, lineage.compile);
+    std::vector<bool> reached(lineage.nodes.size(), false);
+    for (const LineageEdge& edge : lineage.edges) reached[edge.to] = true;
+    Tree tree(lineage, true, style);
+    std::string sourceless;
+    for (std::uint32_t n = 0; n < lineage.nodes.size(); ++n) {
+      if (!reached[n] && lineage.nodes[n].layer == 0) tree.root(n);
+    }
+    out += tree.take();
+    Tree rest(lineage, true, style);
+    for (std::uint32_t n = 0; n < lineage.nodes.size(); ++n) {
+      if (!reached[n] && lineage.nodes[n].layer != 0) rest.root(n);
+    }
+    sourceless = rest.take();
+    if (!sourceless.empty()) out += "Without a source line:\n" + sourceless;
+  }
+  return out;
+}
+
+std::string query_tree(const Capture& capture, const Lineage& lineage, const std::vector<std::uint32_t>& start, const TreeStyle& style) {
+  std::string out = heading(capture, lineage.compile);
+  for (std::uint32_t node : start) {
+    if (same_as_one_above(lineage, node, start)) continue;
+    const LineageNode& n = lineage.nodes[node];
+    const std::string place = n.layer == 0 ? fmt::format("{}:{}", visible(n.file), n.line)
+                                           : fmt::format("{}, {}", visible(lineage.layers[n.layer].title), unit_name(capture, n.unit));
+    out += fmt::format("\n{} ({})\n", visible(node_label(n)), place);
+    Tree up(lineage, false, style);
+    Tree down(lineage, true, style);
+    const bool from = up.has_children(node);
+    const bool to = down.has_children(node);
+    if (from) {
+      up.children(node);
+      out += "comes from\n" + up.take();
+    } else if (n.layer != 0) {
+      out += "comes from nothing that was seen\n";
+    }
+    if (to) {
+      down.children(node);
+      out += "becomes\n" + down.take();
+    } else if (n.layer + 1 < lineage.layers.size()) {
+      out += "becomes nothing that was seen\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace kerntrail::render

@@ -1,0 +1,63 @@
+#include "render/wording.h"
+
+#include <array>
+#include <utility>
+
+#include "base/strings.h"
+#include "render/text.h"
+
+namespace kerntrail::render {
+namespace {
+
+using Row = std::pair<std::string_view, std::string_view>;
+
+constexpr std::array kFields{
+    Row{"stack_trace", "the user's file and line"},
+    Row{"nn_module_stack", "the modules that were being called"},
+    Row{"source_fn_stack", "the function or module class that was traced"},
+    Row{"original_aten", "the ATen op that the node stands for"},
+    Row{"from_node", "the earlier nodes it was made from, pass by pass"},
+    Row{"origins", "all FX nodes that the buffer was lowered from"},
+    Row{"origin_node", "the one FX node that represents the buffer, where there is one"},
+    Row{"traceback", "where in the compiler the IR node was created"},
+    Row{"get_stack_traces", "user lines, read through the origins"},
+    Row{"debug_handle", "the record that leads a device op back to source: id, source, aten_op, ir_chain, fused_from"},
+};
+
+constexpr std::array kStages{
+    Row{"fx_pre_grad", "The graph that Dynamo traced, as it enters the pre-grad passes; every node was made from a line of Python."},
+    Row{"fx_joint", "The graph after tracing to ATen ops, as it enters the joint passes."},
+    Row{"fx_aten", "The ATen graph as it enters the post-grad passes: what is missing below but present here was lost in those passes."},
+    Row{"fx_post_grad", "The ATen graph as it leaves the post-grad passes. Nodes that a rewrite made keep only the metadata that the rewrite copied."},
+    Row{"ir_pre_pass", "Each group of FX nodes was lowered to a buffer; this is the IR as it enters the pre-scheduling passes."},
+    Row{"ir_post_pass", "The same buffers after the pre-scheduling passes changed them in place."},
+    Row{"op_spec",
+        "One device op a scheduled buffer. `origins` and `origin_node` are read from that buffer and are no slots of the OpSpec; the "
+        "`debug_handle` is its own."},
+    Row{"superdsc", "Each OpSpec is written to a file of its kernel's bundle, with the handle under the key `debug_handle_`."},
+    Row{"kernel", "What the back end finally calls, with the FX nodes that the compiler says it was made from."},
+};
+
+template <std::size_t N>
+std::string_view find(const std::array<Row, N>& rows, std::string_view key) {
+  for (const auto& [name, words] : rows) {
+    if (name == key) return words;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view field_meaning(std::string_view field) { return find(kFields, field); }
+std::string_view stage_sentence(std::string_view key) { return find(kStages, key); }
+
+std::string tracked_fields(const std::vector<std::string>& fields) {
+  std::vector<std::string> parts;
+  for (const std::string& field : fields) {
+    const std::string_view meaning = field_meaning(field);
+    parts.push_back(md_code(field) + (meaning.empty() ? std::string() : " (" + std::string(meaning) + ")"));
+  }
+  return base::join(parts, ", ");
+}
+
+}  // namespace kerntrail::render

@@ -1,0 +1,68 @@
+// Golden cases: capture in, every rendered format out. KERNTRAIL_UPDATE_GOLDEN=1 rewrites them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "base/files.h"
+#include "cases.h"
+#include "invariants.h"
+#include "render/json_output.h"
+#include "render/markdown.h"
+#include "render/outputs.h"
+
+namespace kerntrail {
+namespace {
+
+template <class T>
+T need(Expected<T> value) {
+  EXPECT_TRUE(value) << (value ? std::string() : value.error().text());
+  return value ? std::move(*value) : T{};
+}
+
+std::map<std::string, std::string> rendered(const testing::Built& built) {
+  const Capture& capture = built.capture;
+  const auto all = need(matrices(capture));
+  const auto ways = need(lineages(capture));
+  const auto report = need(make_report(capture));
+  std::map<std::string, std::string> files;
+  files["capture.ndjson"] = built.ndjson;
+  files["matrix.md"] = render::matrix_markdown(all);
+  files["matrix.json"] = render::matrix_json(capture, all);
+  files["matrix.csv"] = render::matrix_csv(all);
+  files["lineage.txt"] = render::lineage_tree(capture, ways);
+  files["lineage.md"] = render::lineage_markdown(ways);
+  files["lineage.mmd"] = render::lineage_mermaid(ways);
+  files["lineage.dot"] = render::lineage_dot(capture, ways);
+  files["lineage.json"] = render::lineage_json(capture, ways);
+  files["report.md"] = render::report_markdown(report);
+  files["report.json"] = render::report_json(capture, report);
+  files["raw.json"] = need(render::raw_export(capture));
+  files["summary.txt"] = render::render_summary(capture, {"program", "batch=2", "raw.json", "report.md"});
+  return files;
+}
+
+class Golden : public ::testing::TestWithParam<testing::GoldenCase> {};
+
+TEST_P(Golden, EveryFormatIsAsKept) {
+  const std::string folder = std::string(KERNTRAIL_SOURCE_DIR) + "/tests/golden/" + GetParam().name + "/";
+  const char* update = std::getenv("KERNTRAIL_UPDATE_GOLDEN");
+  const testing::Built built = GetParam().build();
+  testing::expect_invariants(built.capture);
+  const auto files = rendered(built);
+  EXPECT_EQ(files, rendered(GetParam().build())) << "two renderings of one run differ";
+  for (const auto& [name, content] : files) {
+    if (update != nullptr && std::string_view(update) == "1") {
+      ASSERT_TRUE(base::write_file(folder + name, content));
+    }
+    const auto kept = base::read_file(folder + name);
+    ASSERT_TRUE(kept) << kept.error().text();
+    EXPECT_EQ(content, *kept) << folder << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Golden, ::testing::ValuesIn(testing::golden_cases()),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace kerntrail

@@ -1,0 +1,165 @@
+// Random captures: stages, graphs, values, links and names at random; every output must hold its promises.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <sstream>
+
+#include "base/json.h"
+#include "base/strings.h"
+#include "capture_builder.h"
+#include "invariants.h"
+#include "render/json_output.h"
+#include "render/markdown.h"
+#include "render/mermaid.h"
+#include "render/outputs.h"
+
+namespace kerntrail {
+namespace {
+
+using testing::CaptureBuilder;
+
+template <class T>
+T pick(const std::vector<T>& from) {
+  return from[*rc::gen::inRange<std::size_t>(0, from.size())];
+}
+
+std::string hostile() {
+  static const std::vector<std::string> kNames{"x", "add_1", "a|b", "`", "``x`", "<script>alert(1)</script>", "\"q\"", "end", "a\nb",
+                                               "\x1b[31m", "#", "n0 --> n1", "]", "```", "=cmd()", "", " ", "\\|", "\xE2\x80\xAE", "-"};
+  return pick(kNames);
+}
+
+std::vector<UnitId> some(const std::vector<UnitId>& from) {
+  std::vector<UnitId> result;
+  for (UnitId unit : from) {
+    if (*rc::gen::inRange(0, 3) == 0) result.push_back(unit);
+  }
+  return result;
+}
+
+const std::string& handle() {
+  static const std::vector<std::string> kHandles{
+      R"({"id":"1","source":{"file":"m.py","start_line":3},"aten_op":"aten.mm.default","ir_chain":["mm","buf0"],"fused_from":[]})",
+      R"({"id":"2","source":null,"aten_op":null,"ir_chain":[],"fused_from":[{"aten_op":"a"},{"aten_op":"a"}]})",
+      R"({"id":7})", R"([1,2])", R"({})"};
+  return kHandles[*rc::gen::inRange<std::size_t>(0, kHandles.size())];
+}
+
+class RandomRun {
+ public:
+  Capture make() {
+    for (int c = *rc::gen::inRange(0, 3); c > 0; --c) add_compile();
+    return b_.finish(*rc::gen::arbitrary<bool>());
+  }
+
+ private:
+  struct Kind {
+    const char* stage;
+    const char* graph;
+    UnitKind unit;
+  };
+
+  void add_compile() {
+    static const std::vector<Kind> kKinds{
+        {"fx_pre_grad", "fx", UnitKind::kFxNode},     {"fx_aten", "fx", UnitKind::kFxNode},
+        {"fx_post_grad", "fx", UnitKind::kFxNode},    {"ir_pre_pass", "ir", UnitKind::kOperation},
+        {"ir_post_pass", "ir", UnitKind::kOperation}, {"op_spec", "op_spec", UnitKind::kOpSpec},
+        {"kernel", "kernel", UnitKind::kKernel},      {"superdsc", "bundle", UnitKind::kBundleFile}};
+    const CompileId compile = b_.compile(*rc::gen::element<std::string>("inductor", "kerntrail_spyre"), hostile());
+    std::vector<UnitId> all;
+    std::vector<UnitId> previous;  // of the same unit kind, so that units live on from stage to stage
+    UnitKind previous_kind = UnitKind::kOther;
+    for (const Kind& kind : kKinds) {
+      if (*rc::gen::inRange(0, 6) == 0) continue;
+      const GraphId graph = b_.graph(compile, kind.graph, *rc::gen::element<std::string>("none", "forward", "backward", "inference"));
+      std::vector<UnitId> units = previous_kind == kind.unit ? some(previous) : std::vector<UnitId>{};
+      for (int n = *rc::gen::inRange(0, 6); n > 0; --n) units.push_back(b_.unit(graph, kind.unit));
+      std::vector<CaptureBuilder::Seen> seen;
+      for (UnitId unit : units) seen.push_back(look(unit, kind, all, units));
+      b_.snapshot(kind.stage, graph, seen);
+      all.insert(all.end(), units.begin(), units.end());
+      previous = units;
+      previous_kind = kind.unit;
+    }
+    for (const char* link : {"create_op_spec", "define_kernel", "bundle_file", "some_link"}) {
+      if (all.empty() || *rc::gen::inRange(0, 3) == 0) continue;
+      b_.recorder().link(link, some(all), some(all));
+    }
+    if (!all.empty()) b_.recorder().claim(pick(all), *rc::gen::element<std::string>("compiler", "closure"), "origins", some(all));
+    b_.recorder().note({"some-note", Severity::kInfo, hostile(), compile, GraphId::kNone});
+  }
+
+  CaptureBuilder::Seen look(UnitId unit, const Kind& kind, const std::vector<UnitId>& all, const std::vector<UnitId>& same) {
+    CaptureBuilder::Seen seen = b_.seen(unit);
+    if (*rc::gen::inRange(0, 5) != 0) seen.text("name", hostile());
+    if (kind.unit == UnitKind::kFxNode) {
+      seen.text("op", *rc::gen::element<std::string>("call_function", "call_function", "placeholder", "output"));
+      seen.text("target", hostile()).refs("inputs", some(same), "list").json("keys", R"(["b|","a"])");
+      if (*rc::gen::arbitrary<bool>()) seen.stack("m|.py", *rc::gen::inRange(0, 3), hostile());
+      if (*rc::gen::inRange(0, 3) == 0) seen.from_node("[]", some(all));
+      if (*rc::gen::inRange(0, 3) == 0) seen.empty("source_fn_stack");
+    } else {
+      if (*rc::gen::arbitrary<bool>()) seen.refs("origins", some(all));
+      if (*rc::gen::inRange(0, 3) == 0) seen.unreadable("traceback");
+      if (*rc::gen::arbitrary<bool>()) seen.json("debug_handle", handle(), "DebugHandle");
+      if (*rc::gen::inRange(0, 3) == 0) seen.refs("buffer_origins", some(all));
+      if (*rc::gen::inRange(0, 4) == 0) seen.text("parse_error", hostile());
+      seen.json("op_keys", R"(["0_add|"])").json("fields", R"(["op"])").json("attributes", R"({"a":1})");
+    }
+    return seen;
+  }
+
+  CaptureBuilder b_{{{"program", hostile()}, {"metadata", hostile()}}};
+};
+
+std::size_t splitting_pipes(std::string_view row) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) n += row[i] == '|' && (i == 0 || row[i - 1] != '\\') ? 1U : 0U;
+  return n;
+}
+
+// Every row of a table has as many columns as its header, and nothing of a value starts a line of its own.
+void expect_tables_hold(const std::string& markdown) {
+  std::size_t columns = 0;
+  bool fenced = false;
+  for (std::string_view line : base::split_lines(markdown)) {
+    if (line.substr(0, 3) == "```") fenced = !fenced;
+    if (fenced || line.substr(0, 1) != "|") {
+      columns = 0;
+      continue;
+    }
+    if (columns == 0) columns = splitting_pipes(line);
+    RC_ASSERT(splitting_pipes(line) == columns);
+  }
+  RC_ASSERT(!fenced);
+}
+
+RC_GTEST_PROP(RandomCapture, EveryOutputHoldsItsPromises, ()) {
+  const Capture capture = RandomRun().make();
+  testing::expect_invariants(capture);
+  for (const std::vector<std::string>& stages : {std::vector<std::string>{}, std::vector<std::string>{"all"}}) {
+    ReportOptions options;
+    options.analysis.stages = stages;
+    const auto report = make_report(capture, options);
+    RC_ASSERT(report.has_value());
+    expect_tables_hold(render::report_markdown(*report));
+    RC_ASSERT(base::Json::parse(render::report_json(capture, *report)).has_value());
+    const auto all = matrices(capture, options.analysis);
+    RC_ASSERT(all.has_value());
+    RC_ASSERT(base::Json::parse(render::matrix_json(capture, *all)).has_value());
+    const auto ways = lineages(capture, options.analysis);
+    RC_ASSERT(ways.has_value());
+    RC_ASSERT(base::Json::parse(render::lineage_json(capture, *ways)).has_value());
+    RC_ASSERT(render::lineage_tree(capture, *ways).find('\x1b') == std::string::npos);
+    RC_ASSERT(!render::lineage_dot(capture, *ways).empty());
+  }
+  const auto raw = render::raw_export(capture);
+  RC_ASSERT(raw.has_value());
+  const auto parsed = base::Json::parse(*raw);
+  RC_ASSERT(parsed.has_value());
+  RC_ASSERT(!render::render_summary(capture, {}).empty());
+  RC_ASSERT(!::testing::Test::HasFailure());
+}
+
+}  // namespace
+}  // namespace kerntrail
