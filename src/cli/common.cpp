@@ -1,0 +1,65 @@
+#include "cli/common.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "base/files.h"
+#include "read/capture_reader.h"
+#include "render/text.h"
+
+namespace kerntrail::cli {
+
+void add_capture(Arguments& arguments, CommonOptions& options) {
+  arguments.positional("CAPTURE", &options.capture, "Capture file (.ndjson, .gz, .zst), or - for standard input");
+  arguments.text("-o,--output", &options.output, "FILE", "Write the result there instead of to standard output");
+}
+
+void add_analysis(Arguments& arguments, CommonOptions& options, bool with_stages) {
+  arguments.text("--compile", &options.analysis.compile, "ID", "Only this compile, e.g. c1 (see kerntrail info)");
+  if (with_stages) {
+    arguments.list("--stages", &options.analysis.stages, "KEY,...",
+                   "Stages to show, e.g. fx_pre_grad,fx_aten,kernel; all: every captured one");
+  }
+}
+
+int stop(const Stop& stop, Streams& streams) {
+  (stop.exit == kDone ? streams.out : streams.err) << stop.text;
+  return stop.exit;
+}
+
+int refuse(std::string_view verb, const Error& error, Streams& streams) {
+  streams.err << fmt::format("kerntrail {}: {}\n", verb, render::visible(error.text()));
+  return error.code == ErrorCode::kUsage ? kUsageError : kUnreadable;
+}
+
+Expected<Capture> load(const CommonOptions& options, std::string_view verb, Streams& streams) {
+  auto capture = read::read_capture(options.capture);
+  if (!capture) return capture;
+  const auto say = [&](std::string_view text) { streams.err << fmt::format("kerntrail {}: {}\n", verb, render::visible(text)); };
+  if (!capture->end) {
+    for (const Note& note : capture->notes) {
+      if (note.code == "torn-capture") say("the capture is torn: " + note.text);
+    }
+  } else if (!capture->end->complete) {
+    say("the capture is partial: something was lost while it was made (see kerntrail info)");
+  }
+  if (capture->compiles.empty()) say("nothing was compiled while this capture was made");
+  for (const Note& note : capture->notes) {
+    if (note.code == "not-observed" && has(note.compile)) {
+      say(fmt::format("compile {} was not observed: {}", compile_name(note.compile), note.text));
+    }
+  }
+  return capture;
+}
+
+int deliver(const std::string& result, const CommonOptions& options, std::string_view verb, Streams& streams) {
+  if (options.output.empty() || options.output == "-") {
+    streams.out << result;
+    return kDone;
+  }
+  const auto written = base::write_file(options.output, result);
+  return written ? kDone : refuse(verb, written.error(), streams);
+}
+
+}  // namespace kerntrail::cli

@@ -1,0 +1,38 @@
+// What the reading verbs share: the capture argument, its warnings, where results go.
+// Must not know: analyses, formats.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/arguments.h"
+#include "cli/verbs.h"
+#include "kerntrail/capture.h"
+#include "kerntrail/expected.h"
+#include "kerntrail/options.h"
+
+namespace kerntrail::cli {
+
+// Capture, -o, --compile and --stages, as far as a verb has them.
+struct CommonOptions {
+  std::string capture;
+  std::string output;  // empty: standard output
+  AnalysisOptions analysis;
+};
+
+void add_capture(Arguments& arguments, CommonOptions& options);
+void add_analysis(Arguments& arguments, CommonOptions& options, bool with_stages);
+
+// Writes the stop's text where it belongs and gives its exit code.
+int stop(const Stop& stop, Streams& streams);
+// Says the error; kUsage gives kUsageError, all others kUnreadable.
+int refuse(std::string_view verb, const Error& error, Streams& streams);
+
+// Reads the capture and says on `err` what a reader should know: torn, partial, nothing compiled, not observed.
+Expected<Capture> load(const CommonOptions& options, std::string_view verb, Streams& streams);
+
+// To -o or to stdout. kDone, or kUnreadable with a message.
+int deliver(const std::string& result, const CommonOptions& options, std::string_view verb, Streams& streams);
+
+}  // namespace kerntrail::cli

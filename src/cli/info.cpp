@@ -1,0 +1,153 @@
+// `kerntrail info`
+#include "read/info.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/strings.h"
+#include "cli/common.h"
+#include "render/text.h"
+
+namespace kerntrail::cli {
+namespace {
+
+using render::visible;
+
+constexpr std::string_view kDescription =
+    "Says what a capture holds: who wrote it and with which settings, its compiles and their stages with the number\n"
+    "of units, hooks that were not installed or failed, and what was not observed.";
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  kerntrail info run.ndjson\n"
+    "  kerntrail info run.ndjson --format json | jq '.compiles[].stages'";
+
+std::string status(const read::CaptureInfo& info) {
+  if (info.torn) return "torn: no end record";
+  return info.complete ? "complete" : "partial: something was lost, see the notes";
+}
+
+std::string compile_text(const read::CompileSummary& compile) {
+  std::string out = fmt::format("\n{}  backend {}, torch {}, attempt {}\n", compile.name, visible(compile.backend), visible(compile.torch_id),
+                                compile.attempt);
+  if (compile.stages.empty()) out += "  no stage was observed\n";
+  for (const read::StageSummary& stage : compile.stages) {
+    out += fmt::format("  {:<14} {} ({})\n", visible(stage.key), visible(stage.title),
+                       base::counted(static_cast<std::size_t>(stage.counted), visible(stage.noun)));
+  }
+  return out;
+}
+
+std::string hooks_text(const read::CaptureInfo& info) {
+  std::string out = fmt::format("\n{}, {} not installed, {} with errors\n", base::counted(static_cast<std::size_t>(info.hooks), "hook"),
+                                info.missing_hooks.size(), info.troubled_hooks.size());
+  for (const HookRecord& hook : info.missing_hooks) {
+    out += fmt::format("  {} {}: {}{}\n", hook_state_name(hook.state), visible(hook.attribute), visible(hook.detail),
+                       hook.lost.empty() ? "" : "; lost: " + visible(hook.lost));
+  }
+  for (const HookRecord& hook : info.troubled_hooks) {
+    out += fmt::format("  {} errors in {}: {}{}\n", hook.errors, visible(hook.attribute), visible(hook.last_error),
+                       hook.restored ? "" : "; the original was not put back");
+  }
+  return out;
+}
+
+std::string text(const read::CaptureInfo& info) {
+  std::string out = fmt::format("format {}, written by {}; torch {}, python {}, {}\nstatus {}\n", info.run.format_version, visible(info.run.tool),
+                                visible(info.run.torch), visible(info.run.python), visible(info.run.platform), status(info));
+  for (const auto& [key, value] : info.run.settings) out += fmt::format("  {} = {}\n", visible(key), visible(value));
+  if (info.compiles.empty()) out += "\nnothing was compiled\n";
+  for (const read::CompileSummary& compile : info.compiles) out += compile_text(compile);
+  out += hooks_text(info);
+  out += fmt::format("\n{} units, {} snapshots, {} links, {} claims, {} texts, {} locations\n", info.units, info.snapshots, info.links,
+                     info.claims, info.texts, info.locs);
+  for (const Note& note : info.notes) {
+    out += fmt::format("{} {}{}: {}\n", severity_name(note.severity), visible(note.code),
+                       has(note.compile) ? " (" + compile_name(note.compile) + ")" : "", visible(note.text));
+  }
+  return out;
+}
+
+base::Json hook_json(const std::vector<HookRecord>& hooks) {
+  base::JsonArray out;
+  for (const HookRecord& hook : hooks) {
+    out.push_back(base::JsonObject{{"label", hook.label},
+                                   {"attribute", hook.attribute},
+                                   {"state", hook_state_name(hook.state)},
+                                   {"detail", hook.detail},
+                                   {"lost", hook.lost},
+                                   {"errors", static_cast<std::int64_t>(hook.errors)},
+                                   {"last_error", hook.last_error},
+                                   {"restored", hook.restored}});
+  }
+  return out;
+}
+
+base::Json settings_json(const Settings& settings) {
+  base::Json out{base::JsonObject{}};
+  for (const auto& [key, value] : settings) out.set(key, value);
+  return out;
+}
+
+base::Json compiles_json(const read::CaptureInfo& info) {
+  base::JsonArray compiles;
+  for (const read::CompileSummary& compile : info.compiles) {
+    base::JsonArray stages;
+    for (const read::StageSummary& stage : compile.stages) {
+      stages.push_back(base::JsonObject{{"stage", stage.key},
+                                        {"title", stage.title},
+                                        {"snapshots", static_cast<std::int64_t>(stage.snapshots)},
+                                        {"units", static_cast<std::int64_t>(stage.units)},
+                                        {"counted", static_cast<std::int64_t>(stage.counted)}});
+    }
+    compiles.push_back(base::JsonObject{{"compile", compile.name},
+                                        {"torch_id", compile.torch_id},
+                                        {"attempt", compile.attempt},
+                                        {"backend", compile.backend},
+                                        {"attributes", settings_json(compile.attributes)},
+                                        {"stages", std::move(stages)}});
+  }
+  return compiles;
+}
+
+std::string json(const read::CaptureInfo& info) {
+  base::JsonArray notes;
+  for (const Note& note : info.notes) {
+    base::JsonObject entry{{"code", note.code}, {"severity", severity_name(note.severity)}, {"text", note.text}};
+    if (has(note.compile)) entry.emplace_back("compile", compile_name(note.compile));
+    notes.push_back(std::move(entry));
+  }
+  const base::Json out(base::JsonObject{{"format", "kerntrail-info"},
+                                        {"version", 1},
+                                        {"capture_format", info.run.format_version},
+                                        {"tool", info.run.tool},
+                                        {"torch", info.run.torch},
+                                        {"python", info.run.python},
+                                        {"platform", info.run.platform},
+                                        {"settings", settings_json(info.run.settings)},
+                                        {"torn", info.torn},
+                                        {"complete", info.complete},
+                                        {"compiles", compiles_json(info)},
+                                        {"hooks", static_cast<std::int64_t>(info.hooks)},
+                                        {"missing_hooks", hook_json(info.missing_hooks)},
+                                        {"troubled_hooks", hook_json(info.troubled_hooks)},
+                                        {"units", static_cast<std::int64_t>(info.units)},
+                                        {"snapshots", static_cast<std::int64_t>(info.snapshots)},
+                                        {"notes", std::move(notes)}});
+  return out.dump(2) + "\n";
+}
+
+}  // namespace
+
+int run_info(const std::vector<std::string>& arguments, Streams& streams) {
+  CommonOptions common;
+  std::string format = "text";
+  Arguments parser("info", kDescription, kExamples);
+  add_capture(parser, common);
+  parser.choice("--format", &format, {"text", "json"}, "Text or JSON");
+  if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
+  const auto info = read::capture_info(common.capture);
+  if (!info) return refuse("info", info.error(), streams);
+  return deliver(format == "json" ? json(*info) : text(*info), common, "info", streams);
+}
+
+}  // namespace kerntrail::cli

@@ -1,0 +1,103 @@
+// `kerntrail lineage`
+#include "kerntrail/lineage.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "cli/common.h"
+#include "render/json_output.h"
+#include "render/markdown.h"
+#include "render/outputs.h"
+#include "render/text.h"
+
+namespace kerntrail::cli {
+namespace {
+
+constexpr std::string_view kDescription =
+    "Follows source lines through every stage to kernels, and back. Without a question: the whole lineage. With --line,\n"
+    "--node or --kernel: all that leads to it and all that it becomes. Edges that were only derived say so.";
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  kerntrail lineage run.ndjson                        every source line and what it became\n"
+    "  kerntrail lineage run.ndjson --line model.py:25     what did this line become?\n"
+    "  kerntrail lineage run.ndjson --kernel cpp_fused_0   which lines made this kernel?\n"
+    "  kerntrail lineage run.ndjson --node mm_default      by name, or by id: --node c0.n7\n"
+    "  kerntrail lineage run.ndjson --format mermaid       also md, dot, json";
+
+struct Question {
+  CommonOptions common;
+  LineageQuery query;
+  std::string format = "text";
+
+  bool asked() const { return !query.line.empty() || !query.node.empty() || !query.kernel.empty(); }
+  const std::string& words() const {
+    return !query.line.empty() ? query.line : !query.node.empty() ? query.node : query.kernel;
+  }
+};
+
+int nothing_found(const Question& question, const std::vector<Lineage>& all, Streams& streams) {
+  std::vector<std::string> names;
+  for (const Lineage& lineage : all) {
+    for (const LineageNode& node : lineage.nodes) {
+      const bool line = node.layer == 0;
+      if (line != question.query.line.empty()) names.push_back(line ? fmt::format("{}:{}", node.file, node.line) : node.name);
+    }
+  }
+  const std::string near = nearest(question.words(), names);
+  streams.err << fmt::format("kerntrail lineage: the capture has no {} {}{}\n",
+                             !question.query.line.empty() ? "source line" : question.query.kernel.empty() ? "unit" : "kernel",
+                             render::visible(question.words()), near.empty() ? "" : "; did you mean " + render::visible(near) + "?");
+  return kUsageError;
+}
+
+std::string rendered(const Capture& capture, const std::vector<Lineage>& all, const std::string& format, bool colour) {
+  if (format == "json") return render::lineage_json(capture, all);
+  if (format == "dot") return render::lineage_dot(capture, all);
+  if (format == "md") return render::lineage_markdown(all);
+  if (format == "mermaid") return render::lineage_mermaid(all);
+  return render::lineage_tree(capture, all, {colour});
+}
+
+int answer(const Question& question, const Capture& capture, const std::vector<Lineage>& all, Streams& streams) {
+  const bool colour = streams.out_is_terminal && question.common.output.empty();
+  std::vector<Lineage> parts;
+  std::string trees;
+  for (const Lineage& lineage : all) {
+    const auto found = find_nodes(lineage, capture, question.query);
+    if (!found) return refuse("lineage", found.error(), streams);
+    if (found->empty()) continue;
+    if (question.format == "text") {
+      trees += (trees.empty() ? "" : "\n") + render::query_tree(capture, lineage, *found, {colour});
+    } else {
+      parts.push_back(around(lineage, *found));
+    }
+  }
+  if (trees.empty() && parts.empty()) return nothing_found(question, all, streams);
+  return deliver(question.format == "text" ? trees : rendered(capture, parts, question.format, colour), question.common, "lineage", streams);
+}
+
+}  // namespace
+
+int run_lineage(const std::vector<std::string>& arguments, Streams& streams) {
+  Question question;
+  Arguments parser("lineage", kDescription, kExamples);
+  add_capture(parser, question.common);
+  parser.text("--line", &question.query.line, "FILE:LINE", "A source line; the file by its name or its last path components");
+  parser.text("--node", &question.query.node, "NAME", "A unit at any stage, by name or id");
+  parser.text("--kernel", &question.query.kernel, "NAME", "A kernel, by name or id");
+  parser.choice("--format", &question.format, {"text", "md", "mermaid", "dot", "json"}, "Tree, fenced or plain Mermaid, DOT or JSON");
+  add_analysis(parser, question.common, true);
+  if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
+  const int asked = int(!question.query.line.empty()) + int(!question.query.node.empty()) + int(!question.query.kernel.empty());
+  if (asked > 1) return stop({kUsageError, "kerntrail lineage: give one of --line, --node and --kernel\n"}, streams);
+  const auto capture = load(question.common, "lineage", streams);
+  if (!capture) return refuse("lineage", capture.error(), streams);
+  const auto all = lineages(*capture, question.common.analysis);
+  if (!all) return refuse("lineage", all.error(), streams);
+  if (question.asked()) return answer(question, *capture, *all, streams);
+  const bool colour = streams.out_is_terminal && question.common.output.empty();
+  return deliver(rendered(*capture, *all, question.format, colour), question.common, "lineage", streams);
+}
+
+}  // namespace kerntrail::cli

@@ -1,0 +1,83 @@
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <ostream>
+
+#include "cli/arguments.h"
+#include "cli/record.h"
+#include "kerntrail/version.h"
+
+namespace kerntrail::cli {
+namespace {
+
+constexpr std::string_view kIntroduction =
+    "kerntrail follows every kernel of a compiled PyTorch model back to the source lines that made it.\n\n"
+    "Usage: kerntrail VERB [ARGUMENTS]      kerntrail VERB --help explains a verb, with examples\n\n";
+
+constexpr std::string_view kClosing =
+    "\nA capture is the file that record writes; report and the verbs after it read one: plain, .gz or .zst, or from\n"
+    "standard input as \"-\". Results go to standard output or to -o FILE, talk to standard error.\n\n"
+    "Exit status: 0 done; 2 usage; 3 a capture can't be read or is too new, or a result can't be written;\n"
+    "record returns the program's own, and 5 where the program was fine but its capture is missing or partial.\n";
+
+std::string help() {
+  std::string out(kIntroduction);
+  for (const Verb& verb : verbs()) out += fmt::format("  {:<10} {}\n", verb.name, verb.summary);
+  out += "\n  --help     this text\n  --version  version of this build\n";
+  return out + std::string(kClosing);
+}
+
+int unknown_verb(const std::string& word, Streams& streams) {
+  std::vector<std::string> names{"--help", "--version"};
+  for (const Verb& verb : verbs()) names.emplace_back(verb.name);
+  const std::string near = nearest(word, names);
+  streams.err << fmt::format("kerntrail: unknown {} {}{}\nTry: kerntrail --help\n", word.rfind('-', 0) == 0 ? "option" : "verb", word,
+                             near.empty() ? "" : "; did you mean " + near + "?");
+  return kUsageError;
+}
+
+}  // namespace
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> kVerbs{
+      {"record", "runs a Python program and writes down every compile of it", [](const auto& rest, Streams&) { return run_record(rest); }},
+      {"audit", "record and report; without a program, the reference model", [](const auto& rest, Streams&) { return run_audit(rest); }},
+      {"report", "the whole audit report: lineage, matrix, a table a stage, kernels", run_report},
+      {"matrix", "which provenance field is there at which stage, on how many units", run_matrix},
+      {"lineage", "from source lines to kernels and back", run_lineage},
+      {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},
+      {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
+      {"validate", "checks a capture file: every record, reference and digest", run_validate},
+  };
+  return kVerbs;
+}
+
+int run_command(const std::vector<std::string>& arguments, Streams& streams) {
+  if (arguments.empty()) {
+    streams.err << help();
+    return kUsageError;
+  }
+  const std::string& word = arguments.front();
+  if (word == "--help" || word == "-h" || word == "help") {
+    streams.out << help();
+    return kDone;
+  }
+  if (word == "--version") {
+    streams.out << "kerntrail " << version() << "\n";
+    return kDone;
+  }
+  for (const Verb& verb : verbs()) {
+    if (verb.name != word) continue;
+    try {
+      return verb.run({arguments.begin() + 1, arguments.end()}, streams);
+    } catch (const std::exception& error) {  // out of memory, a stream gone: nothing that input alone can cause
+      streams.err << "kerntrail " << word << ": " << error.what() << "\n";
+      return kUnreadable;
+    }
+  }
+  return unknown_verb(word, streams);
+}
+
+}  // namespace kerntrail::cli

@@ -1,0 +1,236 @@
+// Runs the real binary: standard output, standard error and exit status of every verb that needs no Python.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/json.h"
+
+namespace kerntrail {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int exit = -1;
+  std::string out, err;
+};
+
+class Cli : public ::testing::Test {
+ protected:
+  Cli() : folder_(fs::path(::testing::TempDir()) / ("kerntrail_cli_" + std::to_string(::getpid()))) { fs::create_directories(folder_); }
+  ~Cli() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string golden(const std::string& name) {
+    const auto text = base::read_file(std::string(KERNTRAIL_SOURCE_DIR) + "/tests/golden/" + name);
+    EXPECT_TRUE(text) << name;
+    return text ? *text : std::string();
+  }
+  static std::string capture(const std::string& name = "seed000") {
+    return std::string(KERNTRAIL_SOURCE_DIR) + "/tests/golden/" + name + "/capture.ndjson";
+  }
+
+  Outcome run(std::vector<std::string> arguments, const std::string& input = "/dev/null") const {
+    const std::string out = path("stdout");
+    const std::string err = path("stderr");
+    arguments.insert(arguments.begin(), KERNTRAIL_BINARY);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto onto = [](const std::string& file, int flags, int fd) {
+        const int opened = ::open(file.c_str(), flags, 0600);
+        if (opened < 0 || ::dup2(opened, fd) < 0) ::_exit(126);
+      };
+      onto(input, O_RDONLY, STDIN_FILENO);
+      onto(out, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
+      onto(err, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    Outcome result;
+    EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+    result.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (auto text = base::read_file(out)) result.out = *text;
+    if (auto text = base::read_file(err)) result.err = *text;
+    return result;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Cli, FormatsAreTheGoldenOnes) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"matrix", capture()}, "matrix.md"},
+      {{"matrix", capture(), "--format", "json"}, "matrix.json"},
+      {{"matrix", capture(), "--format=csv"}, "matrix.csv"},
+      {{"lineage", capture()}, "lineage.txt"},
+      {{"lineage", capture(), "--format", "md"}, "lineage.md"},
+      {{"lineage", capture(), "--format", "mermaid"}, "lineage.mmd"},
+      {{"lineage", capture(), "--format", "dot"}, "lineage.dot"},
+      {{"lineage", capture(), "--format", "json"}, "lineage.json"},
+      {{"report", capture()}, "report.md"},
+      {{"report", capture(), "--format", "json"}, "report.json"},
+  };
+  for (const auto& [arguments, file] : cases) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit, 0) << file << outcome.err;
+    EXPECT_EQ(outcome.out, golden("seed000/" + file)) << file;
+    EXPECT_EQ(outcome.err, "") << file;
+  }
+  EXPECT_EQ(run({"export", "--format", "raw", capture()}).out, golden("seed000/raw.json") + "\n");
+}
+
+TEST_F(Cli, ResultGoesToTheNamedFile) {
+  const Outcome outcome = run({"report", capture(), "-o", path("deep/er/report.md")});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  const auto written = base::read_file(path("deep/er/report.md"));
+  ASSERT_TRUE(written);
+  EXPECT_EQ(*written, golden("seed000/report.md"));
+}
+
+TEST_F(Cli, ReadsStandardInput) {
+  const Outcome outcome = run({"matrix", "-"}, capture());
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, golden("seed000/matrix.md"));
+}
+
+TEST_F(Cli, LineageAnswersInBothDirections) {
+  const Outcome line = run({"lineage", capture(), "--line", "reference_mlp.py:26"});
+  EXPECT_EQ(line.exit, 0) << line.err;
+  EXPECT_NE(line.out.find("becomes"), std::string::npos);
+  EXPECT_NE(line.out.find("sdsc_fused_addmm_linear_relu_0"), std::string::npos);
+  EXPECT_EQ(line.out.find("self.fc2"), std::string::npos);
+  const Outcome kernel = run({"lineage", capture(), "--kernel", "sdsc_fused_addmm_linear_relu_0"});
+  EXPECT_EQ(kernel.exit, 0);
+  for (const char* code : {"x = self.fc1(x)", "x = torch.relu(x)", "x = self.fc2(x)"}) {
+    EXPECT_NE(kernel.out.find(code), std::string::npos) << code;
+  }
+  const Outcome node = run({"lineage", capture(), "--node", "add_tensor_1", "--format", "json"});
+  EXPECT_EQ(node.exit, 0);
+  EXPECT_TRUE(base::Json::parse(node.out));
+}
+
+TEST_F(Cli, QuestionsWithoutAnAnswerAreUsageErrors) {
+  const Outcome missing = run({"lineage", capture(), "--node", "add_tensr_1"});
+  EXPECT_EQ(missing.exit, 2);
+  EXPECT_NE(missing.err.find("did you mean add_tensor_1?"), std::string::npos) << missing.err;
+  EXPECT_EQ(run({"lineage", capture(), "--line", "reference_mlp.py"}).exit, 2);
+  EXPECT_EQ(run({"lineage", capture(), "--node", "a", "--kernel", "b"}).exit, 2);
+  EXPECT_EQ(run({"matrix", capture(), "--stages", "fx_pre"}).exit, 2);
+  EXPECT_EQ(run({"report", capture(), "--compile", "c9"}).exit, 2);
+}
+
+TEST_F(Cli, ChoosesCompilesAndStages) {
+  const Outcome one = run({"matrix", capture("stock_training"), "--compile", "c0"});
+  EXPECT_EQ(one.exit, 0) << one.err;
+  EXPECT_EQ(one.out.find("## Compile"), std::string::npos);
+  const Outcome stages = run({"matrix", capture(), "--stages", "fx_pre_grad,op_spec"});
+  EXPECT_EQ(stages.exit, 0);
+  EXPECT_NE(stages.out.find("| Layer | Field | FX Graph (pre-grad) | OpSpec |"), std::string::npos) << stages.out;
+}
+
+TEST_F(Cli, StampAndModelAreTheCallers) {
+  const Outcome outcome = run({"report", capture(), "--stamp", "2026-07-15 14:22", "--model", "SimpleMLP", "--example"});
+  EXPECT_EQ(outcome.out.rfind("# Example Audit: `SimpleMLP` — Source-to-Kernel Provenance\n", 0), 0U);
+  EXPECT_NE(outcome.out.find("Generated: 2026-07-15 14:22 | Issue: torch-spyre#2574"), std::string::npos);
+}
+
+TEST_F(Cli, NotObservedAndEmptyAreSaidOnStandardError) {
+  const Outcome partial = run({"report", capture("stock_training")});
+  EXPECT_EQ(partial.exit, 0);
+  EXPECT_NE(partial.err.find("compile c2 was not observed"), std::string::npos) << partial.err;
+  EXPECT_NE(partial.err.find("partial"), std::string::npos);
+  const Outcome empty = run({"report", capture("empty_run")});
+  EXPECT_EQ(empty.exit, 0);
+  EXPECT_NE(empty.err.find("nothing was compiled"), std::string::npos);
+  EXPECT_NE(empty.out.find("Nothing was compiled"), std::string::npos);
+}
+
+TEST_F(Cli, UnreadableInputsExitWithThree) {
+  for (const char* verb : {"report", "matrix", "lineage", "export", "info", "validate"}) {
+    const Outcome missing = run({verb, path("nothing.ndjson")});
+    EXPECT_EQ(missing.exit, 3) << verb;
+    EXPECT_NE(missing.err.find("nothing.ndjson"), std::string::npos) << verb;
+    EXPECT_EQ(missing.out, "") << verb;
+    ASSERT_TRUE(base::write_file(path("not.ndjson"), "this is no capture\n"));
+    EXPECT_EQ(run({verb, path("not.ndjson")}).exit, 3) << verb;
+  }
+  EXPECT_EQ(run({"matrix", capture(), "-o", "/dev/null/matrix.md"}).exit, 3);
+}
+
+TEST_F(Cli, TornCaptureIsReadAndSaidSo) {
+  std::string text = golden("seed000/capture.ndjson");
+  text.resize(text.rfind("{\"record\":\"end\""));
+  ASSERT_TRUE(base::write_file(path("torn.ndjson"), text));
+  const Outcome matrix = run({"matrix", path("torn.ndjson")});
+  EXPECT_EQ(matrix.exit, 0);
+  EXPECT_NE(matrix.err.find("torn"), std::string::npos) << matrix.err;
+  EXPECT_EQ(matrix.out, golden("seed000/matrix.md"));
+  const Outcome validate = run({"validate", path("torn.ndjson")});
+  EXPECT_EQ(validate.exit, 3);
+  EXPECT_NE(validate.out.find("torn"), std::string::npos) << validate.out << validate.err;
+}
+
+TEST_F(Cli, ValidateAndInfo) {
+  const Outcome validate = run({"validate", capture()});
+  EXPECT_EQ(validate.exit, 0) << validate.err;
+  EXPECT_NE(validate.out.find("sound and complete"), std::string::npos) << validate.out;
+  const Outcome info = run({"info", capture()});
+  EXPECT_EQ(info.exit, 0) << info.err;
+  EXPECT_NE(info.out.find("kerntrail_spyre"), std::string::npos);
+  EXPECT_NE(info.out.find("7 compute nodes"), std::string::npos) << info.out;
+  for (const char* verb : {"info", "validate"}) {
+    const Outcome json = run({verb, capture(), "--format", "json"});
+    EXPECT_EQ(json.exit, 0);
+    EXPECT_TRUE(base::Json::parse(json.out)) << verb;
+  }
+}
+
+TEST_F(Cli, HelpAndVersion) {
+  const Outcome help = run({"--help"});
+  EXPECT_EQ(help.exit, 0);
+  for (const char* verb : {"record", "audit", "report", "matrix", "lineage", "export", "info", "validate"}) {
+    EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
+    const Outcome own = run({verb, "--help"});
+    EXPECT_EQ(own.exit, 0) << verb;
+    EXPECT_NE(own.out.find("Examples:"), std::string::npos) << verb;
+    EXPECT_NE(own.out.find(std::string("kerntrail ") + verb), std::string::npos) << verb;
+  }
+  const Outcome version = run({"--version"});
+  EXPECT_EQ(version.exit, 0);
+  EXPECT_EQ(version.out.rfind("kerntrail ", 0), 0U);
+}
+
+TEST_F(Cli, UsageErrorsExitWithTwoAndSuggest) {
+  const Outcome nothing = run({});
+  EXPECT_EQ(nothing.exit, 2);
+  EXPECT_EQ(nothing.out, "");
+  const Outcome verb = run({"matrx", capture()});
+  EXPECT_EQ(verb.exit, 2);
+  EXPECT_NE(verb.err.find("did you mean matrix?"), std::string::npos) << verb.err;
+  const Outcome option = run({"matrix", capture(), "--fromat", "json"});
+  EXPECT_EQ(option.exit, 2);
+  EXPECT_NE(option.err.find("did you mean --format?"), std::string::npos) << option.err;
+  EXPECT_EQ(run({"matrix"}).exit, 2);
+  EXPECT_EQ(run({"matrix", capture(), "--format", "xml"}).exit, 2);
+}
+
+TEST_F(Cli, NoColoursOffATerminal) { EXPECT_EQ(run({"lineage", capture()}).out.find('\x1b'), std::string::npos); }
+
+}  // namespace
+}  // namespace kerntrail
