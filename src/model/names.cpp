@@ -65,12 +65,6 @@ namespace model {
 std::string_view record_kind_name(RecordKind kind) { return name_in(kRecords, kind); }
 std::optional<RecordKind> record_kind_from_name(std::string_view n) { return value_in<RecordKind>(kRecords, n); }
 
-std::uint64_t RecordCounts::total() const {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t n : counts_) sum += n;
-  return sum;
-}
-
 std::map<std::string, std::uint64_t> RecordCounts::by_name() const {
   std::map<std::string, std::uint64_t> out;
   for (std::size_t i = 0; i < kRecordKinds; ++i) {

@@ -1,6 +1,9 @@
 #include "model/ndjson_writer.h"
 
+#include <algorithm>
 #include <charconv>
+#include <concepts>
+#include <type_traits>
 #include <vector>
 
 #include "base/hash.h"
@@ -37,23 +40,44 @@ class IdText {
   std::size_t size_ = 0;
 };
 
-// One record: members in a fixed order, defaults left out.
+// Most strings of a capture (ids, names, keys) need no escape: those are copied in one piece.
+void append_quoted(std::string& out, std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
+  if (!plain) return base::append_json_string(out, text, false);
+  out += '"';
+  out += text;
+  out += '"';
+}
+
+template <class Int>
+void append_number(std::string& out, Int value) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+// One record: members in a fixed order, defaults left out. Keys are literals without escapes.
 class Line {
  public:
-  Line(std::string& out, RecordKind kind) : out_(out), json_(out) {
-    json_.begin_object();
-    json_.member("record", record_kind_name(kind));
+  Line(std::string& out, RecordKind kind) : out_(out) {
+    out_ += "{\"record\":";
+    append_quoted(out_, record_kind_name(kind));
   }
-  ~Line() {
-    json_.end_object();
-    out_ += '\n';
-  }
+  ~Line() { out_ += "}\n"; }
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
 
-  template <class T>
-  Line& always(std::string_view key, const T& value) {
-    json_.member(key, value);
+  Line& always(std::string_view key, std::string_view value) {
+    begin(key);
+    append_quoted(out_, value);
+    return *this;
+  }
+  Line& always(std::string_view key, const char* value) { return always(key, std::string_view(value)); }
+  Line& always(std::string_view key, const std::string& value) { return always(key, std::string_view(value)); }
+  template <std::integral T>
+  Line& always(std::string_view key, T value) {
+    begin(key);
+    if constexpr (std::is_same_v<T, bool>) out_ += value ? "true" : "false";
+    else append_number(out_, value);
     return *this;
   }
   Line& text(std::string_view key, std::string_view value) { return value.empty() ? *this : always(key, value); }
@@ -65,18 +89,49 @@ class Line {
   Line& id(std::string_view key, Id value) {
     return has(value) ? always(key, static_cast<std::uint32_t>(value)) : *this;
   }
-  Line& settings(std::string_view key, const Settings& values) {
-    if (values.empty()) return *this;
-    json_.key(key).begin_object();
-    for (const auto& [name, value] : values) json_.member(name, value);
-    json_.end_object();
+  Line& raw(std::string_view key, std::string_view json) {
+    begin(key);
+    out_ += json;
     return *this;
   }
-  base::JsonWriter& json() { return json_; }
+  // An array: `append` adds one item to the text it is given. Left out where there are no items.
+  template <class Items, class Append>
+  Line& list(std::string_view key, const Items& items, Append append) { return several(key, items, append, '[', ']'); }
+  // An object: `append_key` and `append_value` as above.
+  template <class Items, class Key, class Value>
+  Line& members(std::string_view key, const Items& items, Key append_key, Value append_value) {
+    return several(key, items, [&](std::string& out, const auto& item) {
+      append_key(out, item);
+      out += ':';
+      append_value(out, item);
+    }, '{', '}');
+  }
+  Line& settings(std::string_view key, const Settings& values) {
+    return members(key, values, [](std::string& out, const auto& v) { append_quoted(out, v.first); },
+                   [](std::string& out, const auto& v) { append_quoted(out, v.second); });
+  }
 
  private:
+  void begin(std::string_view key) {
+    out_ += ",\"";
+    out_ += key;
+    out_ += "\":";
+  }
+  template <class Items, class Append>
+  Line& several(std::string_view key, const Items& items, Append append, char open, char close) {
+    if (items.empty()) return *this;
+    begin(key);
+    char before = open;
+    for (const auto& item : items) {
+      out_ += before;
+      append(out_, item);
+      before = ',';
+    }
+    out_ += close;
+    return *this;
+  }
+
   std::string& out_;
-  base::JsonWriter json_;
 };
 
 }  // namespace
@@ -102,10 +157,7 @@ struct NdjsonWriter::State_ {
     return {u.compile, u.letter, u.ordinal};
   }
   void units_member(Line& line, std::string_view key, const std::vector<UnitId>& ids) const {
-    if (ids.empty()) return;
-    line.json().key(key).begin_array();
-    for (const UnitId id : ids) line.json().value(unit_id(id).view());
-    line.json().end_array();
+    line.list(key, ids, [this](std::string& to, UnitId id) { append_quoted(to, unit_id(id).view()); });
   }
   void keep(Expected<void> result) {
     if (!result && !error) error = std::move(result.error());
@@ -206,7 +258,7 @@ void NdjsonWriter::text(TextId id, std::string_view text, bool is_json) {
   {
     Line line(*state_->out, RecordKind::kText);
     line.id("id", id);
-    if (is_json) line.json().key("json").raw(text);
+    if (is_json) line.raw("json", text);
     else line.always("text", text);
   }
   state_->flush_if_full();
@@ -224,11 +276,7 @@ void NdjsonWriter::loc(LocId id, const Loc& loc) {
     if (loc.frame_class != FrameClass::kUnknown) line.always("class", frame_class_name(loc.frame_class));
     if (loc.rule != FrameRule::kNone) line.always("rule", frame_rule_name(loc.rule));
     line.id(loc.kind == LocKind::kCall ? "callee" : "child", loc.child).id("caller", loc.caller);
-    if (!loc.parts.empty()) {
-      line.json().key("parts").begin_array();
-      for (const LocId part : loc.parts) line.json().value(static_cast<std::uint32_t>(part));
-      line.json().end_array();
-    }
+    line.list("parts", loc.parts, [](std::string& out, LocId part) { append_number(out, static_cast<std::uint32_t>(part)); });
   }
   state_->flush_if_full();
 }
@@ -331,11 +379,8 @@ void NdjsonWriter::source(const SourceFile& source) {
   {
     Line line(*state_->out, RecordKind::kSource);
     line.always("file", source.file).text("sha256", source.sha256);
-    if (!source.lines.empty()) {
-      line.json().key("lines").begin_object();
-      for (const auto& [number, text] : source.lines) line.always(std::to_string(number), text);
-      line.json().end_object();
-    }
+    line.members("lines", source.lines, [](std::string& out, const auto& v) { append_quoted(out, std::to_string(v.first)); },
+                 [](std::string& out, const auto& v) { append_quoted(out, v.second); });
   }
   state_->flush_if_full();
 }
@@ -344,11 +389,8 @@ void NdjsonWriter::end(const EndRecord& end) {
   {
     Line line(*state_->out, RecordKind::kEnd);
     line.always("status", end.complete ? "complete" : "partial");
-    if (!end.counts.empty()) {
-      line.json().key("counts").begin_object();
-      for (const auto& [kind, count] : end.counts) line.always(kind, count);
-      line.json().end_object();
-    }
+    line.members("counts", end.counts, [](std::string& out, const auto& v) { append_quoted(out, v.first); },
+                 [](std::string& out, const auto& v) { append_number(out, v.second); });
   }
   close();
 }

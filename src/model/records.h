@@ -25,13 +25,17 @@ std::optional<RecordKind> record_kind_from_name(std::string_view name);
 // not counted.
 class RecordCounts {
  public:
-  void add(RecordKind kind) { ++counts_[static_cast<std::size_t>(kind)]; }
+  void add(RecordKind kind) {
+    ++counts_[static_cast<std::size_t>(kind)];
+    ++total_;
+  }
   std::uint64_t of(RecordKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
-  std::uint64_t total() const;
+  std::uint64_t total() const { return total_; }
   std::map<std::string, std::uint64_t> by_name() const;  // kinds that occurred
 
  private:
   std::array<std::uint64_t, kRecordKinds> counts_{};
+  std::uint64_t total_ = 0;
 };
 
 }  // namespace kerntrail::model
