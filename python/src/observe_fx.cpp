@@ -12,6 +12,7 @@ namespace kerntrail::probe {
 namespace {
 
 constexpr std::size_t kReprLimit = 200;
+constexpr std::size_t kModulesReprLimit = 1000;  // before ids are taken out; cut to kReprLimit after
 constexpr int kMaxChainDepth = 16;
 
 // Attribute names used for every node, interned once.
@@ -242,19 +243,33 @@ class NodeReader {
     o.loc = session_.sources().chain(*t);
   }
 
+  // Dynamo keys modules by id(): those keys become "id0", "id1", ... in the order they are met in the compile.
+  std::string stable_key(const std::string& key) {
+    const bool is_id = key.size() >= 6 && key.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_id) return key;
+    const auto [it, inserted] = compile_.object_ids.try_emplace(key, compile_.object_ids.size());
+    return fmt::format("id{}", it->second);
+  }
+
   void read_modules(nb::handle value, Observation& o) {
-    keep_repr(value, o);
-    if (!PyDict_Check(value.ptr())) return set_json(o, plain_json(value));
+    if (!PyDict_Check(value.ptr())) {
+      keep_repr(value, o);
+      return set_json(o, plain_json(value));
+    }
     base::JsonArray out;
+    std::string shown = repr(value, kModulesReprLimit).value_or("");
     PyObject *k, *v;
     for (Py_ssize_t pos = 0; PyDict_Next(value.ptr(), &pos, &k, &v);) {
       base::Json entry = base::JsonObject{};
-      entry.set("key", base::Json(text(k).value_or("")));
+      const std::string key = text(k).value_or(""), stable = stable_key(key);
+      if (stable != key) shown = base::replace_all(std::move(shown), key, stable);
+      entry.set("key", base::Json(stable));
       const bool pair = PyTuple_Check(v) && PyTuple_GET_SIZE(v) >= 2;
       entry.set("name", base::Json(text(pair ? PyTuple_GET_ITEM(v, 0) : v).value_or("")));
       if (pair) entry.set("class", base::Json(class_text(PyTuple_GET_ITEM(v, 1))));
       out.push_back(std::move(entry));
     }
+    o.repr = recorder_.text(base::cut(shown, kReprLimit));
     set_json(o, base::Json(std::move(out)));
   }
 

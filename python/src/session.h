@@ -79,6 +79,7 @@ struct CompileState {
   std::vector<nb::object> keep;
   // Plain data; kept for a lazy backward.
   std::unordered_map<std::int64_t, NamedGraph> named;  // by id(graph)
+  std::unordered_map<std::string, std::size_t> object_ids;       // id() texts met in data, by order
   std::map<std::string, std::uint64_t> referred_only;
 
   void release();

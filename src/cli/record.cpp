@@ -42,12 +42,12 @@ std::string package_missing(const std::string& python) {
 // Runs the program under the probe. The result is the program's exit status, or kPartial where that is 0 and the
 // capture did not reach its end record.
 int record(const RecordOptions& options) {
+  // A capture left from an earlier run must not pass for this one's, however early this one fails.
+  std::error_code ec;
+  std::filesystem::remove(options.output, ec);
   const auto python = find_python(options.python);
   if (!python) return complain(python.error().message, kUsage);
   if (!succeeds({*python, "-c", "import kerntrail._native"})) return complain(package_missing(*python), kUsage);
-  // A capture left from an earlier run must not pass for this one's.
-  std::error_code ec;
-  std::filesystem::remove(options.output, ec);
   std::vector<std::string> command{*python, "-m", "kerntrail", "record"};
   for (const std::string& argument : record_arguments(options)) command.push_back(argument);
   const auto status = run_process(command);
