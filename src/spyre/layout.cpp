@@ -20,7 +20,7 @@ struct HostDim {
 Expected<void> check_shape(const std::vector<std::int64_t>& size, const std::vector<std::int64_t>& stride,
                            const std::vector<std::int64_t>& padded) {
   if (size.size() != stride.size()) return fail(ErrorCode::kSchema, "a tensor has as many strides as extents");
-  if (!padded.empty() && padded.size() != size.size()) {
+  if (!padded.empty() && padded.size() != size.size() && padded.size() != size.size() + 1) {
     return fail(ErrorCode::kSchema, "padded extents must be given for every dimension");
   }
   for (std::size_t i = 0; i < size.size(); ++i) {
@@ -51,7 +51,7 @@ Expected<std::vector<HostDim>> ordered_dims(const std::vector<std::int64_t>& siz
     seen[dim] = true;
     out.push_back({padded.empty() ? size[dim] : padded[dim], size[dim] == 1 ? -1 : stride[dim], size[dim]});
   }
-  if (sparse || out.empty()) out.push_back({1, -1, 1});
+  if (sparse || out.empty()) out.push_back({padded.size() > size.size() ? std::max<std::int64_t>(padded.back(), 1) : 1, -1, 1});
   return out;
 }
 

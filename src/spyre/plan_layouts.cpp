@@ -200,7 +200,25 @@ class LayoutPlanner {
       if (!size) return fail(ErrorCode::kTooLarge, "a padded extent leaves 64 bits");
       for (const TensorArg& arg : specs_[i].args) reserve(buffers_[arg.name], i, loop.symbol, *size);
     }
+    reserve_one_stick(i);
     return {};
+  }
+
+  // Where no variable runs inside the stick, an operation does one stick of its widest argument; tensors of shorter
+  // sticks need as many elements.
+  void reserve_one_stick(std::size_t i) {
+    std::int64_t e = 1;
+    for (const TensorArg& arg : specs_[i].args) e = std::max(e, stick_elements(arg.dtype));
+    for (const TensorArg& arg : specs_[i].args) {
+      Buffer& buffer = buffers_[arg.name];
+      for (const Use& use : buffer.uses) {
+        if (use.spec != i || use.stick || stick_elements(arg.dtype) >= e) continue;
+        const bool has_dim = !buffer.order.empty() && buffer.order.back() != kSparse;
+        const std::size_t at = has_dim ? static_cast<std::size_t>(buffer.order.back()) : arg.host_size.size();
+        buffer.padded.resize(std::max(buffer.padded.size(), at + 1), 1);
+        buffer.padded[at] = std::max(buffer.padded[at], e);
+      }
+    }
   }
 
   void reserve(Buffer& buffer, std::size_t spec, const std::string& symbol, std::int64_t needed) {

@@ -256,11 +256,13 @@ class ModelBuilder {
   Expected<void> measure_gaps(const TensorArg& arg, const Access& access, SdscTensor& tensor) {
     for (SdscTensorDim& entry : tensor.order) {
       if (entry.scale != kScaleNormal) continue;
-      std::int64_t extent = dims_[entry.dim].symbol.empty() ? model_.dims[entry.dim].size : 1;
+      const bool in_stick = entry.dim == tensor.stick;
+      std::int64_t extent = 1;  // the dim's device extent, in sticks for the stick dim
       for (std::size_t d = 0; d + 1 < access.dims.size(); ++d) {
         if (access.dims[d] == entry.dim) extent = arg.layout.device_size[d];
       }
-      if (entry.dim == access.stick) {
+      if (dims_[entry.dim].is_one_stick && access.stick == kNone) extent = fixed_sticks(arg, access, entry.dim);
+      if (in_stick) {
         const auto elements = checked_multiply(extent, tensor.stick_elements);
         if (!elements) return fail(ErrorCode::kTooLarge, "an extent leaves 64 bits");
         extent = *elements;
@@ -272,6 +274,16 @@ class ModelBuilder {
       }
     }
     return {};
+  }
+
+  // A tensor without a stick variable: the number of its sticks that the dim of one stick runs over, 1 unless some other
+  // argument's sticks are longer.
+  std::int64_t fixed_sticks(const TensorArg& arg, const Access& access, std::size_t dim) const {
+    const std::int64_t needed = ceil_divide(model_.dims[dim].size, stick_elements(arg.dtype));
+    for (std::size_t d = 0; d + 1 < access.dims.size(); ++d) {
+      if (access.dims[d] == kNone && arg.layout.device_size[d] == needed) return needed;
+    }
+    return 1;
   }
 
   // Where each core's part begins: the device offset of its first iteration point.
