@@ -41,6 +41,7 @@ struct DetailRow {
   std::string kernel;                     // files: the kernel of the bundle
   std::string code;                       // code text of the innermost user frame
   FieldCell origins, origin_node;         // OpSpec: read from the input buffer, not slots of the OpSpec
+  std::vector<std::string> buffers;       // kernels: the operations in it
   std::optional<HandleSummary> handle;
   std::string parse_error;                // files that did not parse
   std::vector<FieldCell> fields;          // in the order of StageTable::fields
@@ -53,6 +54,7 @@ struct StageTable {
   std::string number;                     // "2a"; empty for stages outside the reference's six
   std::vector<std::string> fields;        // tracked fields with a column of their own
   std::vector<std::string> observed;      // every attribute or key seen on a unit of the stage, sorted
+  std::string unit_class;                 // operations: their class where all have one, e.g. "ComputedBuffer"
   std::vector<DetailRow> rows;
   std::size_t kernels = 0;                                      // files: bundles they belong to
   std::size_t parsed = 0, handle_present = 0, handle_filled = 0;  // files: of the parsed ones

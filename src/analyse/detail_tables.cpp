@@ -12,6 +12,67 @@
 namespace kerntrail::analyse {
 namespace {
 
+// Operations and FX origins of every kernel, from links and claims read once.
+class KernelFacts {
+ public:
+  KernelFacts(const Capture& capture, const Pipeline& pipeline) : capture_(capture), pipeline_(pipeline), names_(capture) {
+    for (const Link& link : capture.links) {
+      if (link.kind != "define_kernel") continue;
+      for (UnitId kernel : link.to) {
+        auto& operations = operations_[kernel];
+        operations.insert(operations.end(), link.from.begin(), link.from.end());
+      }
+    }
+    for (const Claim& claim : capture.claims) {
+      if (claim.claimant == "compiler" && claim.evidence == "origins") claimed_[claim.kernel].insert(claim.units.begin(), claim.units.end());
+    }
+    for (const Volatile& value : capture.volatiles) {
+      if (value.key == "output_dir") output_dirs_[value.of] = value.value;
+    }
+  }
+
+  KernelBlock block(UnitId kernel) const {
+    KernelBlock result;
+    result.unit = kernel;
+    const SnapshotId look = last_look(pipeline_, kernel, pipeline_.columns.size());
+    result.name = name_of(kernel, look);
+    if (has(look)) result.metadata = capture_.text_of(kernel, "comment", look);
+    std::set<UnitId> origins;
+    if (auto found = claimed_.find(kernel); found != claimed_.end()) origins = found->second;
+    if (auto found = operations_.find(kernel); found != operations_.end()) {
+      const bool claimed = !origins.empty();
+      for (UnitId operation : found->second) {
+        result.buffers.push_back(name_of(operation, look));
+        if (!claimed) add_origins(operation, origins);
+      }
+    }
+    for (UnitId node : origins) result.fx_origins.push_back(name_of(node, look));
+    std::sort(result.fx_origins.begin(), result.fx_origins.end());
+    auto dir = output_dirs_.find(unit_name(capture_, kernel));
+    if (dir != output_dirs_.end()) result.output_dir = dir->second;
+    return result;
+  }
+
+ private:
+  std::string name_of(UnitId unit, SnapshotId otherwise) const {
+    const SnapshotId own = last_look(pipeline_, unit, pipeline_.columns.size());
+    return display_name(capture_, names_["name"], unit, has(own) ? own : otherwise);
+  }
+
+  // Where the compiler claims nothing: what its operations say of themselves.
+  void add_origins(UnitId operation, std::set<UnitId>& origins) const {
+    const SnapshotId look = last_look(pipeline_, operation, pipeline_.columns.size());
+    if (const Observation* seen = present(capture_, operation, names_["origins"], look)) origins.insert(seen->refs.begin(), seen->refs.end());
+  }
+
+  const Capture& capture_;
+  const Pipeline& pipeline_;
+  AttrNames names_;
+  std::unordered_map<UnitId, std::vector<UnitId>> operations_;
+  std::unordered_map<UnitId, std::set<UnitId>> claimed_;
+  std::unordered_map<std::string, std::string> output_dirs_;
+};
+
 class TableBuilder {
  public:
   TableBuilder(const Capture& capture, const Pipeline& pipeline, std::size_t column, const EdgeFinder& edges)
@@ -26,6 +87,8 @@ class TableBuilder {
     table_.number = stage_number(column_.key);
     choose_fields();
     for (const ColumnUnit& unit : column_.units) add_row(unit);
+    if (table_.kind == TableKind::kKernels) add_kernels();
+    if (table_.kind == TableKind::kOperations) choose_class();
     collect_observed();
     if (table_.kind == TableKind::kFiles) count_files();
     return std::move(table_);
@@ -63,6 +126,26 @@ class TableBuilder {
     if (table_.kind == TableKind::kOpSpecs) add_op_spec(unit, row);
     if (table_.kind == TableKind::kFiles) add_file(unit, row);
     table_.rows.push_back(std::move(row));
+  }
+
+  void add_kernels() {
+    const KernelFacts facts(capture_, pipeline_);
+    for (DetailRow& row : table_.rows) {
+      KernelBlock block = facts.block(row.unit);
+      row.buffers = std::move(block.buffers);
+      row.origins.names = std::move(block.fx_origins);
+    }
+  }
+
+  void choose_class() {
+    for (const ColumnUnit& unit : column_.units) {
+      const std::string_view name = capture_.text_of(unit.unit, "ir_class", unit.snapshot);
+      if (table_.unit_class.empty()) table_.unit_class = name;
+      if (name != table_.unit_class) {
+        table_.unit_class.clear();
+        return;
+      }
+    }
   }
 
   std::string code_of(const ColumnUnit& unit) const {
@@ -169,33 +252,6 @@ class TableBuilder {
   std::set<UnitId> kernels_;
 };
 
-std::vector<UnitId> operations_of(const Capture& capture, UnitId kernel) {
-  std::vector<UnitId> result;
-  for (const Link& link : capture.links) {
-    if (link.kind != "define_kernel" || std::find(link.to.begin(), link.to.end(), kernel) == link.to.end()) continue;
-    result.insert(result.end(), link.from.begin(), link.from.end());
-  }
-  return result;
-}
-
-std::vector<UnitId> fx_origins_of(const Capture& capture, const Pipeline& pipeline, UnitId kernel,
-                                  const std::vector<UnitId>& operations) {
-  std::set<UnitId> result;
-  for (const Claim& claim : capture.claims) {
-    if (claim.kernel == kernel && claim.claimant == "compiler" && claim.evidence == "origins") {
-      result.insert(claim.units.begin(), claim.units.end());
-    }
-  }
-  if (result.empty()) {
-    const AttrId origins = AttrNames(capture)["origins"];
-    for (UnitId operation : operations) {
-      const Observation* seen = present(capture, operation, origins, last_look(pipeline, operation, pipeline.columns.size()));
-      if (seen != nullptr) result.insert(seen->refs.begin(), seen->refs.end());
-    }
-  }
-  return {result.begin(), result.end()};
-}
-
 }  // namespace
 
 SnapshotId last_look(const Pipeline& pipeline, UnitId unit, std::size_t limit) {
@@ -230,44 +286,26 @@ StageTable stage_table(const Capture& capture, const Pipeline& pipeline, std::si
 
 std::vector<KernelBlock> kernel_blocks(const Capture& capture, const Pipeline& pipeline, const EdgeFinder& edges) {
   const AttrNames names(capture);
-  std::vector<UnitId> kernels;
-  const auto add = [&](UnitId kernel) {
-    if (has(kernel) && std::find(kernels.begin(), kernels.end(), kernel) == kernels.end()) kernels.push_back(kernel);
-  };
-  std::map<UnitId, KernelBlock> bundles;
+  std::map<UnitId, KernelBlock> bundles;  // by kernel: only the counts of its files
   for (const Column& column : pipeline.columns) {
     for (const ColumnUnit& unit : column.units) {
-      if (capture.units[index(unit.unit)].kind == UnitKind::kKernel) add(unit.unit);
-      if (capture.units[index(unit.unit)].kind != UnitKind::kBundleFile) continue;
-      const UnitId kernel = edges.kernel_of(unit.unit);
-      add(kernel);
-      KernelBlock& block = bundles[kernel];
+      const UnitKind kind = capture.units[index(unit.unit)].kind;
+      if (kind == UnitKind::kKernel) bundles.try_emplace(unit.unit);
+      if (kind != UnitKind::kBundleFile || !has(edges.kernel_of(unit.unit))) continue;
+      KernelBlock& block = bundles[edges.kernel_of(unit.unit)];
       ++block.files;
       if (!capture.text_of(unit.unit, "parse_error", unit.snapshot).empty()) continue;
       ++block.parsed;
       if (present(capture, unit.unit, names["debug_handle"], unit.snapshot) != nullptr) ++block.handles;
     }
   }
-  std::sort(kernels.begin(), kernels.end());
+  const KernelFacts facts(capture, pipeline);
   std::vector<KernelBlock> result;
-  for (UnitId kernel : kernels) {
-    KernelBlock block = bundles[kernel];
-    block.unit = kernel;
-    const SnapshotId look = last_look(pipeline, kernel, pipeline.columns.size());
-    const auto name_of = [&](UnitId unit) {
-      const SnapshotId own = last_look(pipeline, unit, pipeline.columns.size());
-      return display_name(capture, names["name"], unit, has(own) ? own : look);
-    };
-    block.name = name_of(kernel);
-    block.metadata = has(look) ? std::string(capture.text_of(kernel, "comment", look)) : std::string();
-    const auto operations = operations_of(capture, kernel);
-    for (UnitId operation : operations) block.buffers.push_back(name_of(operation));
-    for (UnitId node : fx_origins_of(capture, pipeline, kernel, operations)) block.fx_origins.push_back(name_of(node));
-    std::sort(block.fx_origins.begin(), block.fx_origins.end());
-    const std::string id = unit_name(capture, kernel);
-    for (const Volatile& value : capture.volatiles) {
-      if (value.of == id && value.key == "output_dir") block.output_dir = value.value;
-    }
+  for (const auto& [kernel, counts] : bundles) {
+    KernelBlock block = facts.block(kernel);
+    block.files = counts.files;
+    block.parsed = counts.parsed;
+    block.handles = counts.handles;
     result.push_back(std::move(block));
   }
   return result;

@@ -52,6 +52,16 @@ void add_snapshot(const Capture& capture, AttrId op, SnapshotId id, Column& colu
   }
 }
 
+// Back ends without passes before scheduling have one look at the IR, which is then neither before nor after them.
+void name_only_pass(Pipeline& pipeline) {
+  Column* before = nullptr;
+  for (Column& column : pipeline.columns) {
+    if (column.key == "ir_post_pass") return;
+    if (column.key == "ir_pre_pass") before = &column;
+  }
+  if (before != nullptr && before->title == "LoopLevelIR (pre-pass)") before->title = "LoopLevelIR";
+}
+
 bool has_superdsc(const Pipeline& pipeline) {
   return std::any_of(pipeline.columns.begin(), pipeline.columns.end(),
                      [](const Column& c) { return c.key == "superdsc"; });
@@ -101,6 +111,7 @@ Pipeline pipeline_of(const Capture& capture, CompileId compile, std::string_view
     }
     if (!column.snapshots.empty()) result.columns.push_back(std::move(column));
   }
+  name_only_pass(result);
   return result;
 }
 

@@ -54,7 +54,16 @@ std::string cut(std::string_view text) { return std::string(base::cut(text, kRep
 
 class Exporter {
  public:
-  explicit Exporter(const Capture& capture) : capture_(capture), names_(capture) {}
+  explicit Exporter(const Capture& capture) : capture_(capture), names_(capture) {
+    for (const Link& link : capture.links) {
+      for (UnitId to : link.to) {
+        if (link.kind == "create_op_spec" && !link.from.empty()) buffers_.try_emplace(to, link.from.front());
+        if (link.kind != "define_kernel") continue;
+        auto& operations = operations_[to];
+        operations.insert(operations.end(), link.from.begin(), link.from.end());
+      }
+    }
+  }
 
   JsonObject fx(const Pipeline& pipeline, std::string_view key) {
     JsonArray nodes;
@@ -215,12 +224,8 @@ class Exporter {
   }
 
   UnitId buffer_of(UnitId spec) const {
-    for (const Link& link : capture_.links) {
-      if (link.kind == "create_op_spec" && !link.from.empty() && std::find(link.to.begin(), link.to.end(), spec) != link.to.end()) {
-        return link.from.front();
-      }
-    }
-    return UnitId::kNone;
+    auto found = buffers_.find(spec);
+    return found == buffers_.end() ? UnitId::kNone : found->second;
   }
 
   Json op_spec(const ColumnUnit& unit, const Pipeline& pipeline, JsonArray& declared) const {
@@ -250,9 +255,8 @@ class Exporter {
 
   Json kernel(const KernelBlock& block, const Pipeline& pipeline) const {
     JsonArray buffers;
-    for (const Link& link : capture_.links) {
-      if (link.kind != "define_kernel" || std::find(link.to.begin(), link.to.end(), block.unit) == link.to.end()) continue;
-      for (UnitId unit : link.from) {
+    if (auto operations = operations_.find(block.unit); operations != operations_.end()) {
+      for (UnitId unit : operations->second) {
         const SnapshotId look = analyse::last_look(pipeline, unit, pipeline.columns.size());
         if (has(look)) buffers.push_back(operation({unit, look}, pipeline));
       }
@@ -266,6 +270,8 @@ class Exporter {
 
   const Capture& capture_;
   analyse::AttrNames names_;
+  std::unordered_map<UnitId, UnitId> buffers_;                 // OpSpec -> the operation it was made from
+  std::unordered_map<UnitId, std::vector<UnitId>> operations_;  // kernel -> its operations
 };
 
 // One pipeline: its object. Several: a list, each with its compile (and direction).

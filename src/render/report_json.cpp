@@ -52,6 +52,10 @@ void write_row(JsonWriter& json, const Capture& capture, const StageTable& table
     list(json, "origins", row.origins.names);
     list(json, "origin_node", row.origin_node.names);
   }
+  if (table.kind == TableKind::kKernels) {
+    list(json, "buffers", row.buffers);
+    list(json, "fx_origins", row.origins.names);
+  }
   if (row.handle) write_handle(json, *row.handle);
   if (!table.fields.empty()) {
     json.key("fields").begin_object();

@@ -77,6 +77,12 @@ std::string lineage_section(const ReportSection& section, const std::string& hea
          lineage_fences(section.lineage) + "\n";
 }
 
+bool has_both_passes(const ReportSection& section) {
+  int found = 0;
+  for (const MatrixColumn& column : section.matrix.columns) found += column.key == "ir_pre_pass" || column.key == "ir_post_pass" ? 1 : 0;
+  return found == 2;
+}
+
 std::string matrix_section(const ReportSection& section, const std::string& heading) {
   std::string out = heading + " Stage × Field Matrix\n\n";
   out += "✓ there and not empty on every unit · ◐ on some of them (n/total) · ✗ the field exists by this stage, but was found empty or "
@@ -84,9 +90,10 @@ std::string matrix_section(const ReportSection& section, const std::string& head
   out += "Every cell counts population: the field is there and holds something (`0` is something; `None`, `[]`, `{}` and `\"\"` are "
          "not). Whether an absent field is contained elsewhere is measured too, unit by unit: by following the `origins` to nodes that "
          "had it, or by reading what the unit's own `debug_handle` holds.\n\n";
-  out += "Layer says where a field lives: on the FX node (FX), on the buffer of the loop-level IR (IR) or in the debug handle (Spyre). "
-         "LoopLevelIR (pre-pass) and (post-pass) are one IR, before and after the pre-scheduling passes that change it in place; issue "
-         "#2574 calls these steps “Inductor passes” and “LoopLevelIR”.\n\n";
+  out += "Layer says where a field lives: on the FX node (FX), on the buffer of the loop-level IR (IR) or in the debug handle (Spyre).";
+  out += has_both_passes(section) ? " LoopLevelIR (pre-pass) and (post-pass) are one IR, before and after the pre-scheduling passes that change it in place; issue "
+         "#2574 calls these steps “Inductor passes” and “LoopLevelIR”.\n\n"
+                                  : "\n\n";
   out += matrix_table(section.matrix) + "\n";
   out += md_header({"Quantity", "Value"});
   for (const auto& [quantity, value] : section.counts) out += md_row({md_text(quantity), md_text(value)});

@@ -75,6 +75,16 @@ std::string value_table(const StageTable& table, const std::string& first) {
   return out;
 }
 
+std::string kernel_table(const StageTable& table) {
+  std::string out = md_header(with_fields({"Kernel", "operations", "fx origins"}, table, {}));
+  for (const DetailRow& row : table.rows) {
+    std::vector<std::string> cells{md_code(row.name), md_codes(row.buffers), md_codes(row.origins.names)};
+    for (const FieldCell& field : row.fields) cells.push_back(value_cell(field));
+    out += md_row(cells);
+  }
+  return out;
+}
+
 std::string op_spec_table(const StageTable& table) {
   std::string out = md_header({"Spyre op", "buffer", "`origins`", "`origin_node`", "`debug_handle` id", "source line"});
   for (const DetailRow& row : table.rows) {
@@ -132,8 +142,8 @@ std::string introduction(const StageTable& table) {
       return fmt::format("Tracked fields: {}.\n\nAll observed node.meta keys: {}.\n\n", tracked_fields(table.fields),
                          key_list(table.observed));
     case TableKind::kOperations:
-      return fmt::format("Tracked fields: {}.\n\nAll observed ComputedBuffer attributes: {}.\n\n", tracked_fields(table.fields),
-                         key_list(table.observed));
+      return fmt::format("Tracked fields: {}.\n\nAll observed {} attributes: {}.\n\n", tracked_fields(table.fields),
+                         table.unit_class.empty() ? "operation" : md_text(table.unit_class), key_list(table.observed));
     case TableKind::kKernels:
     case TableKind::kOther: break;
   }
@@ -150,7 +160,7 @@ std::string stage_markdown(const StageTable& table, const std::string& heading) 
     case TableKind::kFx: return out + fx_table(table);
     case TableKind::kOperations: return out + value_table(table, "Op");
     case TableKind::kOpSpecs: return out + op_spec_table(table);
-    case TableKind::kKernels: return out + value_table(table, "Kernel");
+    case TableKind::kKernels: return out + kernel_table(table);
     case TableKind::kOther: return out + value_table(table, "Unit");
     case TableKind::kFiles: break;
   }

@@ -23,7 +23,7 @@ TEST(Text, CodeSpanOutgrowsTheBackticksInside) {
   EXPECT_EQ(md_code("<script>"), "`<script>`");
 }
 
-TEST(Text, PlainTextIsEscaped) { 
+TEST(Text, PlainTextIsEscaped) {
   EXPECT_EQ(md_text("<b>|*x*"), "&lt;b&gt;\\|\\*x\\*");
   EXPECT_EQ(md_text("mm_default_1 __init__"), "mm_default_1 \\_\\_init\\_\\_");
 }

@@ -29,7 +29,7 @@ constexpr std::array kStages{
     Row{"fx_joint", "The graph after tracing to ATen ops, as it enters the joint passes."},
     Row{"fx_aten", "The ATen graph as it enters the post-grad passes: what is missing below but present here was lost in those passes."},
     Row{"fx_post_grad", "The ATen graph as it leaves the post-grad passes. Nodes that a rewrite made keep only the metadata that the rewrite copied."},
-    Row{"ir_pre_pass", "Each group of FX nodes was lowered to a buffer; this is the IR as it enters the pre-scheduling passes."},
+    Row{"ir_pre_pass", "Each group of FX nodes was lowered to a buffer; this is the IR as it comes out of lowering, before any pass over it."},
     Row{"ir_post_pass", "The same buffers after the pre-scheduling passes changed them in place."},
     Row{"op_spec",
         "One device op a scheduled buffer. `origins` and `origin_node` are read from that buffer and are no slots of the OpSpec; the "
