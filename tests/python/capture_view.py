@@ -1,0 +1,77 @@
+"""A small independent reader of captures for tests: replays differences in Python, shares no code with the C++ reader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+class CaptureView:
+    def __init__(self, path: str | Path) -> None:
+        self.records = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        self.texts: list[Any] = []
+        self.units: dict[str, dict[str, Any]] = {}
+        self.graphs: dict[str, dict[str, Any]] = {}
+        self.snapshots: list[dict[str, Any]] = []  # {stage, graph, units: {id: {attr: record}}}
+        self.compiles: dict[str, dict[str, Any]] = {}
+        self.end: dict[str, Any] | None = None
+        pending: list[dict[str, Any]] = []
+        state: dict[str, dict[str, Any]] = {}
+        for record in self.records:
+            kind = record["record"]
+            if kind == "text":
+                self.texts.append(record["json"] if "json" in record else record.get("text", ""))
+            elif kind in ("unit", "graph", "compile"):
+                {"unit": self.units, "graph": self.graphs, "compile": self.compiles}[kind][record["id"]] = record
+            elif kind == "attr":
+                pending.append(record)
+            elif kind == "snapshot":
+                for change in pending:
+                    state.setdefault(change["unit"], {})[change["attr"]] = change
+                pending = []
+                seen = {unit: dict(state.get(unit, {})) for unit in record.get("units", [])}
+                self.snapshots.append({"stage": record["stage"], "graph": record["graph"], "units": seen})
+            elif kind == "end":
+                self.end = record
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [record for record in self.records if record["record"] == kind]
+
+    def notes(self, code: str) -> list[dict[str, Any]]:
+        return [note for note in self.of("note") if note["code"] == code]
+
+    def compile_of(self, snapshot: dict[str, Any]) -> str:
+        return self.graphs[snapshot["graph"]].get("compile", snapshot["graph"].split(".")[0])
+
+    def stages(self, compile_id: str = "c0") -> list[str]:
+        return [s["stage"] for s in self.snapshots if self.compile_of(s) == compile_id]
+
+    def at(self, stage: str, compile_id: str = "c0", direction: str | None = None) -> list[dict[str, Any]]:
+        """Counted units of a stage: one dict of plain values each, over all its graphs, in order."""
+        out = []
+        for snapshot in self.snapshots:
+            graph = self.graphs[snapshot["graph"]]
+            if snapshot["stage"] != stage or self.compile_of(snapshot) != compile_id:
+                continue
+            if direction is not None and graph.get("direction") != direction:
+                continue
+            for unit, attrs in snapshot["units"].items():
+                row = {"unit": unit, **{name: self.value(record) for name, record in attrs.items()}}
+                row["states"] = {name: record["state"] for name, record in attrs.items()}
+                if row.get("op") not in ("placeholder", "output"):
+                    out.append(row)
+        return out
+
+    def value(self, record: dict[str, Any]) -> Any:
+        if record["state"] != "present":
+            return None
+        if "refs" in record and "text" not in record:
+            return record["refs"]
+        return self.texts[record["text"]] if "text" in record else record.get("refs")
+
+    def hook(self, label: str) -> dict[str, Any]:
+        return [record for record in self.of("hook") if record["label"] == label][-1]
+
+    def names(self, stage: str, **where: Any) -> list[str]:
+        return [row["name"] for row in self.at(stage, **where)]
