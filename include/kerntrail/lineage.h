@@ -47,9 +47,9 @@ struct LineageNode {
   UnitId unit = UnitId::kNone;  // kNone: a source line
   std::string name;             // unit's name, or the code text of a source line
   std::string detail;           // what it does: "linear", "batchmatmul"; may be empty
-  std::string direction;        // "forward", "backward" where the compile has both and the unit is in one; else empty
-  std::string file;             // source lines only
-  std::int64_t line = 0;        // 1-based; 0 for units
+  std::string direction;  // "forward", "backward" where the compile has both and the unit is in one; else empty
+  std::string file;  // source lines only
+  std::int64_t line = 0;  // 1-based; 0 for units
 };
 
 struct LineageEdge {
@@ -69,8 +69,8 @@ struct LineageLayer {
 struct Lineage {
   CompileId compile = CompileId::kNone;
   std::vector<LineageLayer> layers;  // the first is the source layer
-  std::vector<LineageNode> nodes;    // by layer, then in the stage's order (sources: by file and line)
-  std::vector<LineageEdge> edges;    // by layer of `to`, then by `from`, then by `to`
+  std::vector<LineageNode> nodes;  // by layer, then in the stage's order (sources: by file and line)
+  std::vector<LineageEdge> edges;  // by layer of `to`, then by `from`, then by `to`
 };
 
 std::string_view edge_kind_name(EdgeKind v);
@@ -84,13 +84,14 @@ Expected<std::vector<Lineage>> lineages(const Capture& capture, const AnalysisOp
 
 // Which nodes a question names. Exactly one of the three is set.
 struct LineageQuery {
-  std::string line;    // "file.py:25"; the file may be given by its last path components
-  std::string node;    // name of a unit at any stage but the last layer of kernels, or its id ("c0.n3")
+  std::string line;  // "file.py:25"; the file may be given by its last path components
+  std::string node;  // name of a unit at any stage but the last layer of kernels, or its id ("c0.n3")
   std::string kernel;  // name or id of a kernel
 };
 
 // The nodes that match, in order; empty when nothing does. kUsage: a malformed line.
-Expected<std::vector<std::uint32_t>> find_nodes(const Lineage& lineage, const Capture& capture, const LineageQuery& query);
+Expected<std::vector<std::uint32_t>> find_nodes(const Lineage& lineage, const Capture& capture,
+                                                const LineageQuery& query);
 
 // All that leads to `start` and all that `start` leads to, both directions, edges kept between kept nodes only along
 // those paths. Node and edge order is the lineage's.

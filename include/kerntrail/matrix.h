@@ -42,7 +42,8 @@ struct MatrixCell {
   bool created = true;  // the field exists at this stage's place in the pipeline
   // By state of the unit's own slot: sum to total.
   std::size_t present = 0, empty = 0, no_slot = 0, unreadable = 0;
-  // By verdict, `own` being `present` and `unreadable` shared: present + carried + lost + not_before + unreadable = total.
+  // By verdict, `own` being `present` and `unreadable` shared: present + carried + lost + not_before + unreadable =
+  // total.
   std::size_t carried = 0, lost = 0, not_before = 0;
   std::size_t total = 0;
   std::vector<CellUnit> units;

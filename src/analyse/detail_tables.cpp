@@ -15,7 +15,8 @@ namespace {
 // Operations and FX origins of every kernel, from links and claims read once.
 class KernelFacts {
  public:
-  KernelFacts(const Capture& capture, const Pipeline& pipeline) : capture_(capture), pipeline_(pipeline), names_(capture) {
+  KernelFacts(const Capture& capture, const Pipeline& pipeline)
+      : capture_(capture), pipeline_(pipeline), names_(capture) {
     for (const Link& link : capture.links) {
       if (link.kind != "define_kernel") continue;
       for (UnitId kernel : link.to) {
@@ -24,7 +25,8 @@ class KernelFacts {
       }
     }
     for (const Claim& claim : capture.claims) {
-      if (claim.claimant == "compiler" && claim.evidence == "origins") claimed_[claim.kernel].insert(claim.units.begin(), claim.units.end());
+      if (claim.claimant == "compiler" && claim.evidence == "origins")
+        claimed_[claim.kernel].insert(claim.units.begin(), claim.units.end());
     }
     for (const Volatile& value : capture.volatiles) {
       if (value.key == "output_dir") output_dirs_[value.of] = value.value;
@@ -62,7 +64,8 @@ class KernelFacts {
   // Where the compiler claims nothing: what its operations say of themselves.
   void add_origins(UnitId operation, std::set<UnitId>& origins) const {
     const SnapshotId look = last_look(pipeline_, operation, pipeline_.columns.size());
-    if (const Observation* seen = present(capture_, operation, names_["origins"], look)) origins.insert(seen->refs.begin(), seen->refs.end());
+    if (const Observation* seen = present(capture_, operation, names_["origins"], look))
+      origins.insert(seen->refs.begin(), seen->refs.end());
   }
 
   const Capture& capture_;
@@ -76,7 +79,12 @@ class KernelFacts {
 class TableBuilder {
  public:
   TableBuilder(const Capture& capture, const Pipeline& pipeline, std::size_t column, const EdgeFinder& edges)
-      : capture_(capture), pipeline_(pipeline), index_(column), column_(pipeline.columns[column]), edges_(edges), names_(capture) {}
+      : capture_(capture),
+        pipeline_(pipeline),
+        index_(column),
+        column_(pipeline.columns[column]),
+        edges_(edges),
+        names_(capture) {}
 
   StageTable build() {
     table_.stage = column_.stage;
@@ -206,9 +214,7 @@ class TableBuilder {
     if (seen != nullptr && seen->state == State::kPresent) ++table_.handle_filled;
   }
 
-  void count_files() {
-    table_.kernels = kernels_.size();
-  }
+  void count_files() { table_.kernels = kernels_.size(); }
 
   base::Json json(const ColumnUnit& unit, std::string_view attr) const {
     const Observation* seen = present(capture_, unit.unit, names_[attr], unit.snapshot);

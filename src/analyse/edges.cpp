@@ -9,7 +9,8 @@
 namespace kerntrail {
 
 std::string_view edge_kind_name(EdgeKind v) {
-  constexpr std::array<std::string_view, 7> kNames{"traced", "copied", "decomposed", "fused", "lowered", "serialised", "same"};
+  constexpr std::array<std::string_view, 7> kNames{"traced",  "copied",     "decomposed", "fused",
+                                                   "lowered", "serialised", "same"};
   return kNames[static_cast<std::size_t>(v)];
 }
 
@@ -115,7 +116,9 @@ void EdgeFinder::index_bundles() {
   std::map<UnitId, std::vector<UnitId>> specs;
   for (const Column& column : pipeline_.columns) {
     for (const ColumnUnit& unit : column.units) {
-      if (capture_.units[index(unit.unit)].kind != UnitKind::kOpSpec || columns_of_[unit.unit].front() != index_of(column)) continue;
+      if (capture_.units[index(unit.unit)].kind != UnitKind::kOpSpec ||
+          columns_of_[unit.unit].front() != index_of(column))
+        continue;
       auto from = linked_from_.find(unit.unit);
       if (from == linked_from_.end() || from->second.empty()) continue;
       auto kernel = kernel_of_operation.find(from->second.front());
@@ -270,8 +273,9 @@ void EdgeFinder::sort_parents(std::vector<Parent>& parents, std::size_t from) co
     if (a.ambiguous != b.ambiguous) return b.ambiguous;
     return a.evidence < b.evidence;
   });
-  parents.erase(std::unique(parents.begin(), parents.end(), [](const Parent& a, const Parent& b) { return a.unit == b.unit; }),
-                parents.end());
+  parents.erase(
+      std::unique(parents.begin(), parents.end(), [](const Parent& a, const Parent& b) { return a.unit == b.unit; }),
+      parents.end());
 }
 
 std::vector<Parent> EdgeFinder::follow(const Tier& tier, std::size_t to, std::size_t from) {
@@ -347,7 +351,8 @@ void EdgeFinder::attach_sourceless(std::size_t to, ParentTable& result) {
     if (!result[i].empty()) continue;
     const bool sibling = !own[group[i]].empty();
     for (std::uint64_t value : sibling ? own[group[i]] : nearest[group[i]]) {
-      result[i].push_back({id_at<UnitId>(value / 2), sibling ? Evidence::kSibling : Evidence::kProducer, value % 2 != 0});
+      result[i].push_back(
+          {id_at<UnitId>(value / 2), sibling ? Evidence::kSibling : Evidence::kProducer, value % 2 != 0});
     }
   }
 }

@@ -70,13 +70,13 @@ class EdgeFinder {
   AttrNames names_;
   std::unordered_map<UnitId, std::vector<std::size_t>> columns_of_;   // ascending
   std::unordered_map<UnitId, SnapshotId> last_look_;                  // at the unit's last column
-  std::unordered_map<UnitId, std::vector<UnitId>> linked_from_;       // sides `from` of links whose `to` holds the unit
-  std::unordered_map<UnitId, std::vector<UnitId>> files_of_;          // kernel -> its bundle
-  std::unordered_map<UnitId, UnitId> kernel_of_;                      // file -> kernel
-  std::unordered_map<UnitId, std::vector<Fact>> bundle_specs_;        // file -> OpSpec at its place
-  std::unordered_map<UnitId, std::vector<Fact>> handle_specs_;        // file -> OpSpecs with its handle id
-  std::unordered_map<UnitId, std::vector<UnitId>> claimed_;           // kernel -> claimed units
-  std::unordered_map<UnitId, UnitId> owner_;                          // FX node -> first OpSpec (else operation) of it
+  std::unordered_map<UnitId, std::vector<UnitId>> linked_from_;  // sides `from` of links whose `to` holds the unit
+  std::unordered_map<UnitId, std::vector<UnitId>> files_of_;  // kernel -> its bundle
+  std::unordered_map<UnitId, UnitId> kernel_of_;  // file -> kernel
+  std::unordered_map<UnitId, std::vector<Fact>> bundle_specs_;  // file -> OpSpec at its place
+  std::unordered_map<UnitId, std::vector<Fact>> handle_specs_;  // file -> OpSpecs with its handle id
+  std::unordered_map<UnitId, std::vector<UnitId>> claimed_;  // kernel -> claimed units
+  std::unordered_map<UnitId, UnitId> owner_;  // FX node -> first OpSpec (else operation) of it
   std::unordered_map<UnitId, std::vector<std::pair<UnitId, Evidence>>> reverse_;
   std::map<std::size_t, std::unordered_map<SourceKey, std::vector<UnitId>, SourceKeyHash>> locations_;
   std::map<std::pair<std::size_t, std::size_t>, ParentTable> tables_;

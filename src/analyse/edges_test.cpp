@@ -12,7 +12,8 @@ namespace {
 using Sets = std::vector<std::vector<std::uint64_t>>;
 
 // What the words say, without any of the shortcuts: walk from a group over all ways, stop at groups with sources.
-std::vector<std::uint64_t> naive(const Sets& own, const std::vector<std::vector<std::size_t>>& producers, std::size_t start) {
+std::vector<std::uint64_t> naive(const Sets& own, const std::vector<std::vector<std::size_t>>& producers,
+                                 std::size_t start) {
   std::set<std::uint64_t> found;
   std::set<std::size_t> seen;
   std::vector<std::size_t> open = producers[start];
@@ -34,10 +35,12 @@ RC_GTEST_PROP(NearestSources, AgreesWithANaiveWalkOnRandomGraphs, ()) {
   Sets own(n);
   std::vector<std::vector<std::size_t>> producers(n);
   for (std::size_t g = 0; g < n; ++g) {
-    if (*rc::gen::inRange(0, 3) == 0) own[g] = *rc::gen::container<std::vector<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, 30));
+    if (*rc::gen::inRange(0, 3) == 0)
+      own[g] = *rc::gen::container<std::vector<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, 30));
     std::sort(own[g].begin(), own[g].end());
     own[g].erase(std::unique(own[g].begin(), own[g].end()), own[g].end());
-    producers[g] = *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, n));  // cycles and all
+    producers[g] =
+        *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, n));  // cycles and all
   }
   const Sets result = nearest_sources(own, producers);
   for (std::size_t g = 0; g < n; ++g) {

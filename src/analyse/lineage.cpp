@@ -33,7 +33,11 @@ std::string_view short_target(std::string_view target) {
 }  // namespace
 
 LineageBuilder::LineageBuilder(const Capture& capture, const Pipeline& pipeline, std::vector<std::size_t> columns)
-    : capture_(capture), pipeline_(pipeline), columns_(std::move(columns)), edges_(capture, pipeline), names_(capture),
+    : capture_(capture),
+      pipeline_(pipeline),
+      columns_(std::move(columns)),
+      edges_(capture, pipeline),
+      names_(capture),
       both_directions_(directions_of(capture, pipeline.compile).size() > 1) {}
 
 Lineage LineageBuilder::build() {
@@ -42,7 +46,8 @@ Lineage LineageBuilder::build() {
   for (std::size_t c : columns_) {
     result_.layers.push_back({pipeline_.columns[c].key, pipeline_.columns[c].title});
   }
-  collapse_ = std::none_of(columns_.begin(), columns_.end(), [&](std::size_t c) { return pipeline_.columns[c].key == "kernel"; });
+  collapse_ = std::none_of(columns_.begin(), columns_.end(),
+                           [&](std::size_t c) { return pipeline_.columns[c].key == "kernel"; });
   for (std::size_t i = 0; i < columns_.size(); ++i) add_layer(i);
   for (std::size_t i = 0; i < columns_.size(); ++i) connect_layer(i);
   place_sources();
@@ -122,7 +127,8 @@ void LineageBuilder::connect(std::size_t i, std::size_t to, std::size_t p, UnitI
     const auto& parents = edges_.table(to, columns_[above])[p];
     if (parents.empty()) continue;
     for (const Parent& parent : parents) {
-      add_edge(nodes_.at({static_cast<std::uint32_t>(above + 1), parent.unit}), target, parent.evidence, parent.ambiguous);
+      add_edge(nodes_.at({static_cast<std::uint32_t>(above + 1), parent.unit}), target, parent.evidence,
+               parent.ambiguous);
     }
     return;
   }
@@ -184,10 +190,16 @@ void LineageBuilder::place_sources() {
   nodes.reserve(lines.size() + result_.nodes.size());
   for (const auto& [place, code] : lines) {
     index_of[place] = static_cast<std::uint32_t>(nodes.size());
-    nodes.push_back({0, UnitId::kNone, code.empty() ? fmt::format("{}:{}", base::basename(place.first), place.second) : code, {},
-                     {}, place.first, place.second});
+    nodes.push_back({0,
+                     UnitId::kNone,
+                     code.empty() ? fmt::format("{}:{}", base::basename(place.first), place.second) : code,
+                     {},
+                     {},
+                     place.first,
+                     place.second});
   }
-  nodes.insert(nodes.end(), std::make_move_iterator(result_.nodes.begin()), std::make_move_iterator(result_.nodes.end()));
+  nodes.insert(nodes.end(), std::make_move_iterator(result_.nodes.begin()),
+               std::make_move_iterator(result_.nodes.end()));
   result_.nodes = std::move(nodes);
   for (const auto& [source, target] : pending_sources_) {
     const std::uint32_t from = index_of.at({std::string(capture_.text(source.line.key.file)), source.line.key.line});
@@ -265,7 +277,8 @@ Expected<std::pair<std::string, std::int64_t>> parse_place(const std::string& te
 
 }  // namespace
 
-Expected<std::vector<std::uint32_t>> find_nodes(const Lineage& lineage, const Capture& capture, const LineageQuery& query) {
+Expected<std::vector<std::uint32_t>> find_nodes(const Lineage& lineage, const Capture& capture,
+                                                const LineageQuery& query) {
   std::vector<std::uint32_t> found;
   std::pair<std::string, std::int64_t> place;
   if (!query.line.empty()) {

@@ -97,11 +97,14 @@ TEST(Lineage, EachEdgeSaysItsKindAndEvidence) {
 TEST(Lineage, ChosenStagesAreConnectedOverTheHiddenOnes) {
   const auto built = testing::build_seed000();
   const Lineage lineage = only(built.capture, {{"fx_pre_grad", "op_spec"}, {}});
-  const std::set<std::string> expected{
-      "source:x = self.fc1(x) -> fx_pre_grad:x",   "source:x = torch.relu(x) -> fx_pre_grad:x_1",
-      "source:x = self.fc2(x) -> fx_pre_grad:x_2", "fx_pre_grad:x -> op_spec:op0",
-      "fx_pre_grad:x -> op_spec:op1",              "fx_pre_grad:x_1 -> op_spec:op2",
-      "fx_pre_grad:x_2 -> op_spec:op3",            "fx_pre_grad:x_2 -> op_spec:op4"};
+  const std::set<std::string> expected{"source:x = self.fc1(x) -> fx_pre_grad:x",
+                                       "source:x = torch.relu(x) -> fx_pre_grad:x_1",
+                                       "source:x = self.fc2(x) -> fx_pre_grad:x_2",
+                                       "fx_pre_grad:x -> op_spec:op0",
+                                       "fx_pre_grad:x -> op_spec:op1",
+                                       "fx_pre_grad:x_1 -> op_spec:op2",
+                                       "fx_pre_grad:x_2 -> op_spec:op3",
+                                       "fx_pre_grad:x_2 -> op_spec:op4"};
   EXPECT_EQ(edges_of(lineage), expected);
   const Lineage late = only(built.capture, {{"op_spec"}, {}});
   EXPECT_TRUE(edges_of(late).count("source:x = self.fc1(x) -> op_spec:op1"));
@@ -127,8 +130,9 @@ TEST(Lineage, BothDirectionsFromALineANodeAndAKernel) {
     return result;
   };
   const auto line = names({"reference_mlp.py:26", {}, {}});
-  EXPECT_EQ(line, (std::set<std::string>{"source:x = torch.relu(x)", "fx_pre_grad:x_1", "fx_post_grad:relu", "ir_pre_pass:op2",
-                                         "ir_post_pass:op2", "op_spec:op2", "superdsc:sdsc_fused_addmm_linear_relu_0"}));
+  EXPECT_EQ(line, (std::set<std::string>{"source:x = torch.relu(x)", "fx_pre_grad:x_1", "fx_post_grad:relu",
+                                         "ir_pre_pass:op2", "ir_post_pass:op2", "op_spec:op2",
+                                         "superdsc:sdsc_fused_addmm_linear_relu_0"}));
   EXPECT_EQ(names({{}, "op1", {}}).count("source:x = self.fc1(x)"), 1U);
   EXPECT_EQ(names({{}, "op1", {}}).count("fx_post_grad:relu"), 0U);
   EXPECT_EQ(names({{}, {}, "sdsc_fused_addmm_linear_relu_0"}).size(), lineage.nodes.size());
@@ -154,7 +158,8 @@ TEST(Lineage, KeepsAllAnchorsThatShareALine) {
   const Capture capture = b.finish();
   const Lineage lineage = only(capture);
   const auto edges = edges_of(lineage);
-  for (const char* name : {"f", "g", "h"}) EXPECT_TRUE(edges.count(fmt::format("fx_pre_grad:{} -> fx_post_grad:sin", name)));
+  for (const char* name : {"f", "g", "h"})
+    EXPECT_TRUE(edges.count(fmt::format("fx_pre_grad:{} -> fx_post_grad:sin", name)));
   EXPECT_FALSE(edges.count("fx_pre_grad:other -> fx_post_grad:sin")) << "equal text in another file is another line";
   for (const LineageEdge& edge : lineage.edges) {
     EXPECT_EQ(edge.ambiguous, edge.evidence == Evidence::kLocation);
@@ -173,16 +178,18 @@ TEST(Lineage, SourcelessNodeAttachesToEveryProducer) {
   const GraphId post = b.graph(c, "fx", "inference");
   const UnitId a = b.unit(pre, UnitKind::kFxNode);
   const UnitId d = b.unit(pre, UnitKind::kFxNode);
-  b.snapshot("fx_pre_grad", pre, {b.seen(a).text("name", "a").stack("m.py", 1, "a = f(x)"),
-                                  b.seen(d).text("name", "d").stack("m.py", 2, "d = g(x)")});
+  b.snapshot("fx_pre_grad", pre,
+             {b.seen(a).text("name", "a").stack("m.py", 1, "a = f(x)"),
+              b.seen(d).text("name", "d").stack("m.py", 2, "d = g(x)")});
   const UnitId fa = b.unit(post, UnitKind::kFxNode);
   const UnitId fd = b.unit(post, UnitKind::kFxNode);
   const UnitId view = b.unit(post, UnitKind::kFxNode);
   const UnitId sum = b.unit(post, UnitKind::kFxNode);
-  b.snapshot("fx_post_grad", post,
-             {b.seen(fa).text("name", "fa").from_node("[]", {a}), b.seen(fd).text("name", "fd").from_node("[]", {d}),
-              b.seen(view).text("name", "view").refs("inputs", {fd, sum}, "list"),  // with a cycle, which must do no harm
-              b.seen(sum).text("name", "sum").refs("inputs", {fa, view}, "list")});
+  b.snapshot(
+      "fx_post_grad", post,
+      {b.seen(fa).text("name", "fa").from_node("[]", {a}), b.seen(fd).text("name", "fd").from_node("[]", {d}),
+       b.seen(view).text("name", "view").refs("inputs", {fd, sum}, "list"),  // with a cycle, which must do no harm
+       b.seen(sum).text("name", "sum").refs("inputs", {fa, view}, "list")});
   const Capture capture = b.finish();
   const auto edges = edges_of(only(capture));
   EXPECT_TRUE(edges.count("fx_pre_grad:a -> fx_post_grad:sum"));

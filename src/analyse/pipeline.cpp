@@ -136,8 +136,8 @@ Expected<std::vector<std::size_t>> select_columns(const Capture& capture, const 
       if (capture.find_stage(key)) continue;
       std::string keys;
       for (StageId id : capture.stages_in_order()) keys += (keys.empty() ? "" : ", ") + capture.stages[index(id)].key;
-      return fail(ErrorCode::kUsage, fmt::format("the capture has no stage \"{}\"; it has: {}", key,
-                                                 keys.empty() ? "none" : keys));
+      return fail(ErrorCode::kUsage,
+                  fmt::format("the capture has no stage \"{}\"; it has: {}", key, keys.empty() ? "none" : keys));
     }
   }
   const bool bundles = has_superdsc(pipeline);
@@ -160,10 +160,10 @@ Expected<std::vector<CompileId>> select_compiles(const Capture& capture, const A
     if (options.compile.empty() || options.compile == compile_name(id)) chosen.push_back(id);
   }
   if (!options.compile.empty() && chosen.empty()) {
-    return fail(ErrorCode::kUsage, fmt::format("the capture has no compile \"{}\"; it has {}", options.compile,
-                                               capture.compiles.empty()
-                                                   ? std::string("none")
-                                                   : fmt::format("c0 to c{}", capture.compiles.size() - 1)));
+    return fail(ErrorCode::kUsage,
+                fmt::format("the capture has no compile \"{}\"; it has {}", options.compile,
+                            capture.compiles.empty() ? std::string("none")
+                                                     : fmt::format("c0 to c{}", capture.compiles.size() - 1)));
   }
   return chosen;
 }

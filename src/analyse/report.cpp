@@ -16,8 +16,9 @@
 namespace kerntrail {
 namespace {
 
-constexpr std::array<std::string_view, 6> kReferenceHooks{"stage2_pre_grad", "stage2_post_grad", "stage3_looplevel_prepass",
-                                                          "stage5_opspec",   "stage6_define_kernel", "stage6_output_dir"};
+constexpr std::array<std::string_view, 6> kReferenceHooks{"stage2_pre_grad",          "stage2_post_grad",
+                                                          "stage3_looplevel_prepass", "stage5_opspec",
+                                                          "stage6_define_kernel",     "stage6_output_dir"};
 
 HookSummary summary_of(const HookRecord& hook, std::string name) {
   HookSummary result{std::move(name), "installed", hook.fired};
@@ -72,18 +73,21 @@ void add_counts(const analyse::Pipeline& pipeline, const std::vector<std::size_t
   for (std::size_t c : columns) {
     const analyse::Column& column = pipeline.columns[c];
     kernels_shown = kernels_shown || column.key == "kernel";
-    section.counts.emplace_back(fmt::format("{}: {}s", column.title, column.noun), fmt::format("{}", column.units.size()));
+    section.counts.emplace_back(fmt::format("{}: {}s", column.title, column.noun),
+                                fmt::format("{}", column.units.size()));
   }
   if (!kernels_shown) section.counts.emplace_back("Kernels", fmt::format("{}", section.kernels.size()));
   for (const StageTable& table : section.tables) {
-    if (table.kind == TableKind::kOpSpecs) section.counts.emplace_back("OpSpec declared fields", base::join(table.observed, ", "));
+    if (table.kind == TableKind::kOpSpecs)
+      section.counts.emplace_back("OpSpec declared fields", base::join(table.observed, ", "));
   }
 }
 
 void add_disagreements(const Capture& capture, const analyse::EdgeFinder& edges, ReportSection& section) {
   for (UnitId file : edges.disagreeing_files()) {
     Note note{"handle-disagreement", Severity::kWarning, {}, section.compile, GraphId::kNone};
-    note.text = fmt::format("{}: its place in the bundle and its debug handle name different OpSpecs", unit_name(capture, file));
+    note.text = fmt::format("{}: its place in the bundle and its debug handle name different OpSpecs",
+                            unit_name(capture, file));
     section.notes.push_back(std::move(note));
   }
 }
@@ -120,7 +124,8 @@ Expected<ReportSection> make_section(const Capture& capture, CompileId compile, 
 std::vector<HookSummary> hook_summaries(const Capture& capture) {
   std::vector<HookSummary> result;
   for (std::string_view label : kReferenceHooks) {
-    auto hook = std::find_if(capture.hooks.begin(), capture.hooks.end(), [&](const HookRecord& h) { return h.label == label; });
+    auto hook =
+        std::find_if(capture.hooks.begin(), capture.hooks.end(), [&](const HookRecord& h) { return h.label == label; });
     if (hook == capture.hooks.end()) {
       result.push_back({std::string(label), "install-failed: not found", 0});
     } else {

@@ -22,8 +22,8 @@ TEST(Report, CountsOfTheReferenceRun) {
   ASSERT_EQ(section.kernels.size(), 1U);
   const KernelBlock& kernel = section.kernels.front();
   EXPECT_EQ(kernel.buffers, (std::vector<std::string>{"op0", "op1", "op2", "op3", "op4"}));
-  EXPECT_EQ(kernel.fx_origins, (std::vector<std::string>{"add_tensor", "add_tensor_1", "mm_default", "mm_default_1", "permute",
-                                                         "permute_1", "relu"}));
+  EXPECT_EQ(kernel.fx_origins, (std::vector<std::string>{"add_tensor", "add_tensor_1", "mm_default", "mm_default_1",
+                                                         "permute", "permute_1", "relu"}));
   EXPECT_EQ(kernel.files, 5U);
   EXPECT_EQ(kernel.handles, 5U);
   EXPECT_EQ(report->metadata_rule, "seed");
@@ -85,10 +85,11 @@ TEST(Report, FilesThatDidNotParseAreLeftOutOfCoverage) {
   const UnitId good = b.unit(bundle, UnitKind::kBundleFile);
   const UnitId null_handle = b.unit(bundle, UnitKind::kBundleFile);
   const UnitId bad = b.unit(bundle, UnitKind::kBundleFile);
-  b.snapshot("superdsc", bundle,
-             {b.seen(good).text("name", "sdsc_0.json").json("debug_handle", R"({"id":"7"})"),
-              b.seen(null_handle).text("name", "sdsc_1.json").empty("debug_handle"),
-              b.seen(bad).text("name", "sdsc_2.json").text("parse_error", "unexpected end").unreadable("debug_handle")});
+  b.snapshot(
+      "superdsc", bundle,
+      {b.seen(good).text("name", "sdsc_0.json").json("debug_handle", R"({"id":"7"})"),
+       b.seen(null_handle).text("name", "sdsc_1.json").empty("debug_handle"),
+       b.seen(bad).text("name", "sdsc_2.json").text("parse_error", "unexpected end").unreadable("debug_handle")});
   const Capture capture = b.finish();
   const auto report = make_report(capture);
   ASSERT_TRUE(report);

@@ -83,7 +83,8 @@ class Carriers {
 
   const std::optional<HandleView>& handle(const ColumnUnit& unit) {
     auto [place, fresh] = handles_.try_emplace({unit.unit, unit.snapshot});
-    if (fresh) place->second = read_handle(capture_, present(capture_, unit.unit, names_["debug_handle"], unit.snapshot));
+    if (fresh)
+      place->second = read_handle(capture_, present(capture_, unit.unit, names_["debug_handle"], unit.snapshot));
     return place->second;
   }
 
@@ -207,7 +208,8 @@ std::vector<AttrId> tracked_attrs(const Capture& capture, const Pipeline& pipeli
   return result;
 }
 
-Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns, EdgeFinder& edges) {
+Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns,
+                 EdgeFinder& edges) {
   Matrix result;
   result.compile = pipeline.compile;
   result.direction = pipeline.direction;

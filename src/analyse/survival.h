@@ -10,7 +10,8 @@
 
 namespace kerntrail::analyse {
 
-Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns, EdgeFinder& edges);
+Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns,
+                 EdgeFinder& edges);
 
 // Tracked attr kinds whose layer exists among the columns of the pipeline, by the order of the first stage of each
 // layer, then as declared.

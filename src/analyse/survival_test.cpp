@@ -63,7 +63,8 @@ void expect_reference(const Capture& capture) {
     EXPECT_EQ(matrix.rows[r].name, kReference[r].field);
     EXPECT_EQ(matrix.rows[r].layer, kReference[r].layer);
     for (std::size_t c = 0; c < 6; ++c) {
-      EXPECT_EQ(spelled(matrix.rows[r].cells[c]), kReference[r].cells[c]) << kReference[r].field << " at " << matrix.columns[c].key;
+      EXPECT_EQ(spelled(matrix.rows[r].cells[c]), kReference[r].cells[c])
+          << kReference[r].field << " at " << matrix.columns[c].key;
     }
   }
 }
@@ -128,8 +129,9 @@ struct Stock {
     const GraphId ir = b.graph(c, "ir");
     op0 = b.unit(ir, UnitKind::kOperation);
     op1 = b.unit(ir, UnitKind::kOperation);
-    b.snapshot("ir_pre_pass", ir, {b.seen(op0).text("name", "op0").refs("origins", {a}),
-                                   b.seen(op1).text("name", "op1").refs("origins", {n})});
+    b.snapshot(
+        "ir_pre_pass", ir,
+        {b.seen(op0).text("name", "op0").refs("origins", {a}), b.seen(op1).text("name", "op1").refs("origins", {n})});
     const GraphId kernels = b.graph(c, "kernel");
     kernel = b.unit(kernels, UnitKind::kKernel);
     b.recorder().link("define_kernel", {op0, op1}, {kernel});

@@ -36,7 +36,9 @@ int refuse(std::string_view verb, const Error& error, Streams& streams) {
 Expected<Capture> load(const CommonOptions& options, std::string_view verb, Streams& streams) {
   auto capture = read::read_capture(options.capture);
   if (!capture) return capture;
-  const auto say = [&](std::string_view text) { streams.err << fmt::format("kerntrail {}: {}\n", verb, render::visible(text)); };
+  const auto say = [&](std::string_view text) {
+    streams.err << fmt::format("kerntrail {}: {}\n", verb, render::visible(text));
+  };
   if (!capture->end) {
     for (const Note& note : capture->notes) {
       if (note.code == "torn-capture") say("the capture is torn: " + note.text);

@@ -27,8 +27,8 @@ std::string status(const read::CaptureInfo& info) {
 }
 
 std::string compile_text(const read::CompileSummary& compile) {
-  std::string out = fmt::format("\n{}  backend {}, torch {}, attempt {}\n", compile.name, visible(compile.backend), visible(compile.torch_id),
-                                compile.attempt);
+  std::string out = fmt::format("\n{}  backend {}, torch {}, attempt {}\n", compile.name, visible(compile.backend),
+                                visible(compile.torch_id), compile.attempt);
   if (compile.stages.empty()) out += "  no stage was observed\n";
   for (const read::StageSummary& stage : compile.stages) {
     out += fmt::format("  {:<14} {} ({})\n", visible(stage.key), visible(stage.title),
@@ -38,8 +38,9 @@ std::string compile_text(const read::CompileSummary& compile) {
 }
 
 std::string hooks_text(const read::CaptureInfo& info) {
-  std::string out = fmt::format("\n{}, {} not installed, {} with errors\n", base::counted(static_cast<std::size_t>(info.hooks), "hook"),
-                                info.missing_hooks.size(), info.troubled_hooks.size());
+  std::string out = fmt::format("\n{}, {} not installed, {} with errors\n",
+                                base::counted(static_cast<std::size_t>(info.hooks), "hook"), info.missing_hooks.size(),
+                                info.troubled_hooks.size());
   for (const HookRecord& hook : info.missing_hooks) {
     out += fmt::format("  {} {}: {}{}\n", hook_state_name(hook.state), visible(hook.attribute), visible(hook.detail),
                        hook.lost.empty() ? "" : "; lost: " + visible(hook.lost));
@@ -52,14 +53,15 @@ std::string hooks_text(const read::CaptureInfo& info) {
 }
 
 std::string text(const read::CaptureInfo& info) {
-  std::string out = fmt::format("format {}, written by {}; torch {}, python {}, {}\nstatus {}\n", info.run.format_version, visible(info.run.tool),
-                                visible(info.run.torch), visible(info.run.python), visible(info.run.platform), status(info));
+  std::string out = fmt::format("format {}, written by {}; torch {}, python {}, {}\nstatus {}\n",
+                                info.run.format_version, visible(info.run.tool), visible(info.run.torch),
+                                visible(info.run.python), visible(info.run.platform), status(info));
   for (const auto& [key, value] : info.run.settings) out += fmt::format("  {} = {}\n", visible(key), visible(value));
   if (info.compiles.empty()) out += "\nnothing was compiled\n";
   for (const read::CompileSummary& compile : info.compiles) out += compile_text(compile);
   out += hooks_text(info);
-  out += fmt::format("\n{} units, {} snapshots, {} links, {} claims, {} texts, {} locations\n", info.units, info.snapshots, info.links,
-                     info.claims, info.texts, info.locs);
+  out += fmt::format("\n{} units, {} snapshots, {} links, {} claims, {} texts, {} locations\n", info.units,
+                     info.snapshots, info.links, info.claims, info.texts, info.locs);
   for (const Note& note : info.notes) {
     out += fmt::format("{} {}{}: {}\n", severity_name(note.severity), visible(note.code),
                        has(note.compile) ? " (" + compile_name(note.compile) + ")" : "", visible(note.text));

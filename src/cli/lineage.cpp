@@ -15,7 +15,8 @@ namespace kerntrail::cli {
 namespace {
 
 constexpr std::string_view kDescription =
-    "Follows source lines through every stage to kernels, and back. Without a question: the whole lineage. With --line,\n"
+    "Follows source lines through every stage to kernels, and back. Without a question: the whole lineage. With "
+    "--line,\n"
     "--node or --kernel: all that leads to it and all that it becomes. Edges that were only derived say so.";
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -41,13 +42,17 @@ int nothing_found(const Question& question, const std::vector<Lineage>& all, Str
   for (const Lineage& lineage : all) {
     for (const LineageNode& node : lineage.nodes) {
       const bool line = node.layer == 0;
-      if (line != question.query.line.empty()) names.push_back(line ? fmt::format("{}:{}", node.file, node.line) : node.name);
+      if (line != question.query.line.empty())
+        names.push_back(line ? fmt::format("{}:{}", node.file, node.line) : node.name);
     }
   }
   const std::string near = nearest(question.words(), names);
   streams.err << fmt::format("kerntrail lineage: the capture has no {} {}{}\n",
-                             !question.query.line.empty() ? "source line" : question.query.kernel.empty() ? "unit" : "kernel",
-                             render::visible(question.words()), near.empty() ? "" : "; did you mean " + render::visible(near) + "?");
+                             !question.query.line.empty()    ? "source line"
+                             : question.query.kernel.empty() ? "unit"
+                                                             : "kernel",
+                             render::visible(question.words()),
+                             near.empty() ? "" : "; did you mean " + render::visible(near) + "?");
   return kUsageError;
 }
 
@@ -74,7 +79,8 @@ int answer(const Question& question, const Capture& capture, const std::vector<L
     }
   }
   if (trees.empty() && parts.empty()) return nothing_found(question, all, streams);
-  return deliver(question.format == "text" ? trees : rendered(capture, parts, question.format, colour), question.common, "lineage", streams);
+  return deliver(question.format == "text" ? trees : rendered(capture, parts, question.format, colour), question.common,
+                 "lineage", streams);
 }
 
 }  // namespace
@@ -83,13 +89,16 @@ int run_lineage(const std::vector<std::string>& arguments, Streams& streams) {
   Question question;
   Arguments parser("lineage", kDescription, kExamples);
   add_capture(parser, question.common);
-  parser.text("--line", &question.query.line, "FILE:LINE", "A source line; the file by its name or its last path components");
+  parser.text("--line", &question.query.line, "FILE:LINE",
+              "A source line; the file by its name or its last path components");
   parser.text("--node", &question.query.node, "NAME", "A unit at any stage, by name or id");
   parser.text("--kernel", &question.query.kernel, "NAME", "A kernel, by name or id");
-  parser.choice("--format", &question.format, {"text", "md", "mermaid", "dot", "json"}, "Tree, fenced or plain Mermaid, DOT or JSON");
+  parser.choice("--format", &question.format, {"text", "md", "mermaid", "dot", "json"},
+                "Tree, fenced or plain Mermaid, DOT or JSON");
   add_analysis(parser, question.common, true);
   if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
-  const int asked = int(!question.query.line.empty()) + int(!question.query.node.empty()) + int(!question.query.kernel.empty());
+  const int asked =
+      int(!question.query.line.empty()) + int(!question.query.node.empty()) + int(!question.query.kernel.empty());
   if (asked > 1) return stop({kUsageError, "kerntrail lineage: give one of --line, --node and --kernel\n"}, streams);
   const auto capture = load(question.common, "lineage", streams);
   if (!capture) return refuse("lineage", capture.error(), streams);

@@ -29,7 +29,8 @@ int run_report(const std::vector<std::string>& arguments, Streams& streams) {
   parser.choice("--format", &format, {"md", "json"}, "Markdown or JSON");
   add_analysis(parser, common, true);
   parser.text("--model", &options.model_name, "NAME", "Name in the title; default: the recorded program's");
-  parser.text("--stamp", &options.stamp, "TEXT", "Date printed as Generated; default: none, so that equal captures give equal reports");
+  parser.text("--stamp", &options.stamp, "TEXT",
+              "Date printed as Generated; default: none, so that equal captures give equal reports");
   parser.flag("--example", &options.example, "Word the report as a kept example of the reference model");
   if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
   options.analysis = common.analysis;
@@ -37,7 +38,8 @@ int run_report(const std::vector<std::string>& arguments, Streams& streams) {
   if (!capture) return refuse("report", capture.error(), streams);
   const auto report = make_report(*capture, options);
   if (!report) return refuse("report", report.error(), streams);
-  return deliver(format == "json" ? render::report_json(*capture, *report) : render::report_markdown(*report), common, "report", streams);
+  return deliver(format == "json" ? render::report_json(*capture, *report) : render::report_markdown(*report), common,
+                 "report", streams);
 }
 
 }  // namespace kerntrail::cli

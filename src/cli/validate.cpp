@@ -20,11 +20,11 @@ constexpr std::string_view kExamples =
     "Exit status: 0 sound; 3 not a capture, damaged, too new, or torn (no end record).";
 
 std::string text(const read::ValidationReport& report) {
-  std::string out = fmt::format("{}: format {}, {} lines, {} bytes\n", render::visible(report.path), report.format_version, report.lines,
-                                report.bytes);
+  std::string out = fmt::format("{}: format {}, {} lines, {} bytes\n", render::visible(report.path),
+                                report.format_version, report.lines, report.bytes);
   for (const auto& [kind, count] : report.records) out += fmt::format("  {:<10} {}\n", kind, count);
-  out += fmt::format("digests reached: {} of {} snapshots ({} written whole)\n", report.digests_reached, report.snapshots,
-                     report.full_snapshots);
+  out += fmt::format("digests reached: {} of {} snapshots ({} written whole)\n", report.digests_reached,
+                     report.snapshots, report.full_snapshots);
   out += fmt::format("notes: {} info, {} warning, {} error\n", report.notes, report.warnings, report.errors);
   if (report.unexplained_units > 0) {
     out += fmt::format("units in no snapshot, without a reason: {}\n", report.unexplained_units);

@@ -33,7 +33,8 @@ int unknown_verb(const std::string& word, Streams& streams) {
   std::vector<std::string> names{"--help", "--version"};
   for (const Verb& verb : verbs()) names.emplace_back(verb.name);
   const std::string near = nearest(word, names);
-  streams.err << fmt::format("kerntrail: unknown {} {}{}\nTry: kerntrail --help\n", word.rfind('-', 0) == 0 ? "option" : "verb", word,
+  streams.err << fmt::format("kerntrail: unknown {} {}{}\nTry: kerntrail --help\n",
+                             word.rfind('-', 0) == 0 ? "option" : "verb", word,
                              near.empty() ? "" : "; did you mean " + near + "?");
   return kUsageError;
 }
@@ -42,8 +43,10 @@ int unknown_verb(const std::string& word, Streams& streams) {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> kVerbs{
-      {"record", "runs a Python program and writes down every compile of it", [](const auto& rest, Streams&) { return run_record(rest); }},
-      {"audit", "record and report; without a program, the reference model", [](const auto& rest, Streams&) { return run_audit(rest); }},
+      {"record", "runs a Python program and writes down every compile of it",
+       [](const auto& rest, Streams&) { return run_record(rest); }},
+      {"audit", "record and report; without a program, the reference model",
+       [](const auto& rest, Streams&) { return run_audit(rest); }},
       {"report", "the whole audit report: lineage, matrix, a table a stage, kernels", run_report},
       {"matrix", "which provenance field is there at which stage, on how many units", run_matrix},
       {"lineage", "from source lines to kernels and back", run_lineage},

@@ -58,7 +58,12 @@ std::string matrix_table(const Matrix& matrix) {
     out += md_row(cells);
     notes += footnote(row, matrix);
   }
-  if (!notes.empty()) out += "\nUnits behind the glyphs that are not " "✓" ":\n\n" + notes;
+  if (!notes.empty())
+    out +=
+        "\nUnits behind the glyphs that are not "
+        "✓"
+        ":\n\n" +
+        notes;
   return out;
 }
 

@@ -31,7 +31,8 @@ class Splitter {
       into_[lineage.edges[e].to].push_back(e);
       leaves_[lineage.edges[e].from] = false;
     }
-    for (const LineageNode& node : lineage.nodes) node_size_.push_back(mermaid_label(node_label(node)).size() + kNodeOverhead);
+    for (const LineageNode& node : lineage.nodes)
+      node_size_.push_back(mermaid_label(node_label(node)).size() + kNodeOverhead);
     for (const LineageLayer& layer : lineage.layers) {
       layer_size_.push_back(mermaid_label(short_title(layer.title)).size() + kLayerOverhead);
     }
@@ -127,7 +128,8 @@ std::string draw(const Lineage& lineage, const Part& part) {
     bool opened = false;
     for (std::uint32_t n : part.nodes) {  // ascending, so in the lineage's order
       if (lineage.nodes[n].layer != layer) continue;
-      if (!opened) out += fmt::format("  subgraph s{}[\"{}\"]\n", layer, mermaid_label(short_title(lineage.layers[layer].title)));
+      if (!opened)
+        out += fmt::format("  subgraph s{}[\"{}\"]\n", layer, mermaid_label(short_title(lineage.layers[layer].title)));
       opened = true;
       out += fmt::format("    n{}[\"{}\"]\n", n, mermaid_label(node_label(lineage.nodes[n])));
     }

@@ -12,11 +12,11 @@ namespace kerntrail::render {
 
 inline constexpr std::size_t kMermaidEdges = 450;         // Mermaid itself refuses more than 500
 inline constexpr std::size_t kMermaidCharacters = 45000;  // ... and more than 50,000
-inline constexpr std::size_t kMermaidBlocks = 12;         // of one lineage in a report; the rest is said to be left out
+inline constexpr std::size_t kMermaidBlocks = 12;  // of one lineage in a report; the rest is said to be left out
 
 struct MermaidDrawing {
   std::vector<std::string> blocks;  // each a whole flowchart, ending with a line break
-  std::size_t nodes = 0, edges = 0;                    // of the lineage
+  std::size_t nodes = 0, edges = 0;  // of the lineage
   std::size_t left_out_nodes = 0, left_out_edges = 0;  // in no block
 };
 

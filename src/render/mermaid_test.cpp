@@ -16,7 +16,8 @@ namespace {
 Lineage layered(std::size_t sources, std::size_t per_source, const std::string& name) {
   Lineage lineage;
   lineage.layers = {{"source", "Source"}, {"kernel", "Kernel"}};
-  for (std::size_t i = 0; i < sources; ++i) lineage.nodes.push_back({0, UnitId::kNone, name, "", "", "m.py", static_cast<std::int64_t>(i)});
+  for (std::size_t i = 0; i < sources; ++i)
+    lineage.nodes.push_back({0, UnitId::kNone, name, "", "", "m.py", static_cast<std::int64_t>(i)});
   for (std::size_t i = 0; i < sources; ++i) {
     for (std::size_t j = 0; j < per_source; ++j) {
       lineage.nodes.push_back({1, id_at<UnitId>(lineage.nodes.size()), name, "op", "", "", 0});
@@ -69,7 +70,8 @@ TEST(Mermaid, LargeLineageIsSplitAndSaysWhatItLeftOut) {
 TEST(Mermaid, OneSinkWithTooMuchBehindItIsCut) {
   Lineage lineage;
   lineage.layers = {{"source", "Source"}, {"kernel", "Kernel"}};
-  for (std::size_t i = 0; i < 1500; ++i) lineage.nodes.push_back({0, UnitId::kNone, "line", "", "", "m.py", static_cast<std::int64_t>(i)});
+  for (std::size_t i = 0; i < 1500; ++i)
+    lineage.nodes.push_back({0, UnitId::kNone, "line", "", "", "m.py", static_cast<std::int64_t>(i)});
   lineage.nodes.push_back({1, id_at<UnitId>(0), "kernel", "", "", "", 0});
   for (std::uint32_t i = 0; i < 1500; ++i) {
     LineageEdge edge;
@@ -108,7 +110,8 @@ RC_GTEST_PROP(Mermaid, IsWithinLimitsWithHostileLabels, ()) {
     for (int i = 0; i < n; ++i) {
       std::string name;
       for (int k = *rc::gen::inRange(0, 60); k > 0; --k) name += alphabet;
-      lineage.nodes.push_back({l, id_at<UnitId>(lineage.nodes.size()), name, *rc::gen::arbitrary<std::string>(), "", "", 0});
+      lineage.nodes.push_back(
+          {l, id_at<UnitId>(lineage.nodes.size()), name, *rc::gen::arbitrary<std::string>(), "", "", 0});
     }
   }
   std::set<std::pair<std::uint32_t, std::uint32_t>> made;
@@ -116,7 +119,8 @@ RC_GTEST_PROP(Mermaid, IsWithinLimitsWithHostileLabels, ()) {
     LineageEdge edge;
     edge.from = *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(lineage.nodes.size()));
     edge.to = *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(lineage.nodes.size()));
-    if (lineage.nodes[edge.from].layer >= lineage.nodes[edge.to].layer || !made.insert({edge.from, edge.to}).second) continue;
+    if (lineage.nodes[edge.from].layer >= lineage.nodes[edge.to].layer || !made.insert({edge.from, edge.to}).second)
+      continue;
     lineage.edges.push_back(edge);
   }
   const auto drawing = draw_mermaid(lineage, 10000);

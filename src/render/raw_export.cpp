@@ -149,11 +149,14 @@ class Exporter {
     JsonObject result{{"type", has(value->python_type) ? Json(capture_.text(value->python_type)) : Json()},
                       {"repr", repr(*value, kind.type)},
                       {"nonempty", value->state == State::kPresent}};
-    if (kind.name == "stack_trace") result.emplace_back("source_line", analyse::last_code_line(capture_.text(value->text)));
+    if (kind.name == "stack_trace")
+      result.emplace_back("source_line", analyse::last_code_line(capture_.text(value->text)));
     return result;
   }
 
-  std::string name(UnitId unit, SnapshotId at) const { return analyse::display_name(capture_, names_["name"], unit, at); }
+  std::string name(UnitId unit, SnapshotId at) const {
+    return analyse::display_name(capture_, names_["name"], unit, at);
+  }
 
   Json node(const ColumnUnit& unit) const {
     JsonArray inputs;
@@ -237,7 +240,8 @@ class Exporter {
                       {"is_reduction", parsed(unit.unit, "is_reduction", unit.snapshot)},
                       {"name", name(unit.unit, unit.snapshot)}};
     const UnitId buffer = buffer_of(unit.unit);
-    const SnapshotId look = has(buffer) ? analyse::last_look(pipeline, buffer, pipeline.columns.size()) : SnapshotId::kNone;
+    const SnapshotId look =
+        has(buffer) ? analyse::last_look(pipeline, buffer, pipeline.columns.size()) : SnapshotId::kNone;
     result.emplace_back("type", has(look) ? text(buffer, "ir_class", look) : Json());
     result.emplace_back("fields", ir_fields(unit.unit, unit.snapshot, pipeline, "buffer_"));
     result.emplace_back("attr_exists", exists(unit.unit, unit.snapshot, "buffer_"));
@@ -301,14 +305,20 @@ Expected<std::string> raw_export(const Capture& capture, const AnalysisOptions& 
   if (pipelines.empty()) pipelines.emplace_back();  // nothing was compiled: the keys are there, nothing fired
   Exporter exporter(capture);
   JsonObject result;
-  for (const auto& [key, stage] : {std::pair{"stage2_pre_grad", "fx_pre_grad"}, std::pair{"stage2_post_grad", "fx_post_grad"}}) {
-    result.emplace_back(key, per_pipeline(pipelines, [&, from = stage](const Pipeline& p) { return exporter.fx(p, from); }));
+  for (const auto& [key, stage] :
+       {std::pair{"stage2_pre_grad", "fx_pre_grad"}, std::pair{"stage2_post_grad", "fx_post_grad"}}) {
+    result.emplace_back(key,
+                        per_pipeline(pipelines, [&, from = stage](const Pipeline& p) { return exporter.fx(p, from); }));
   }
-  for (const auto& [key, stage] : {std::pair{"stage3_looplevel_prepass", "ir_pre_pass"}, std::pair{"stage4_looplevel_postpass", "ir_post_pass"}}) {
-    result.emplace_back(key, per_pipeline(pipelines, [&, from = stage](const Pipeline& p) { return exporter.looplevel(p, from); }));
+  for (const auto& [key, stage] :
+       {std::pair{"stage3_looplevel_prepass", "ir_pre_pass"}, std::pair{"stage4_looplevel_postpass", "ir_post_pass"}}) {
+    result.emplace_back(
+        key, per_pipeline(pipelines, [&, from = stage](const Pipeline& p) { return exporter.looplevel(p, from); }));
   }
-  result.emplace_back("stage5_opspec", per_pipeline(pipelines, [&](const Pipeline& p) { return exporter.op_specs(p); }));
-  result.emplace_back("stage6_kernels", per_pipeline(pipelines, [&](const Pipeline& p) { return exporter.kernels(p); }));
+  result.emplace_back("stage5_opspec",
+                      per_pipeline(pipelines, [&](const Pipeline& p) { return exporter.op_specs(p); }));
+  result.emplace_back("stage6_kernels",
+                      per_pipeline(pipelines, [&](const Pipeline& p) { return exporter.kernels(p); }));
   JsonObject hooks;
   for (const HookSummary& hook : hook_summaries(capture)) {
     const bool known = std::any_of(hooks.begin(), hooks.end(), [&](const auto& h) { return h.first == hook.name; });

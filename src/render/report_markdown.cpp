@@ -19,19 +19,22 @@ bool has_handles(const Report& report) {
 }
 
 std::string introduction(const Report& report) {
-  std::string out = fmt::format("# {}: {} — Source-to-Kernel Provenance\n\n", report.example ? "Example Audit" : "Audit",
-                                md_code(report.model_name));
+  std::string out = fmt::format("# {}: {} — Source-to-Kernel Provenance\n\n",
+                                report.example ? "Example Audit" : "Audit", md_code(report.model_name));
   out += report.stamp.empty() ? "> Issue: torch-spyre#2574\n\n"
                               : fmt::format("> Generated: {} | Issue: torch-spyre#2574\n\n", md_text(report.stamp));
-  out += fmt::format("What provenance the compile of {} carried, stage by stage. Every table and the lineage graph are computed from "
-                     "the objects that were seen while it compiled; nothing here is interpretation.\n\n",
-                     md_code(report.model_name));
+  out += fmt::format(
+      "What provenance the compile of {} carried, stage by stage. Every table and the lineage graph are computed from "
+      "the objects that were seen while it compiled; nothing here is interpretation.\n\n",
+      md_code(report.model_name));
   if (!report.example && !has_handles(report)) return out;
-  out += report.example ? "This is one kept example of such a report. Its date, and the `debug_handle` ids in it, belong to the run that "
-                          "it shows: an id is a hash over the source location too, absolute path included, so another machine or "
-                          "folder gives other ids. Run the audit again for yours.\n\n"
-                        : "The `debug_handle` ids belong to this run: an id is a hash over the source location too, absolute path "
-                          "included, so another machine or folder gives other ids.\n\n";
+  out += report.example
+             ? "This is one kept example of such a report. Its date, and the `debug_handle` ids in it, belong to the "
+               "run that "
+               "it shows: an id is a hash over the source location too, absolute path included, so another machine or "
+               "folder gives other ids. Run the audit again for yours.\n\n"
+             : "The `debug_handle` ids belong to this run: an id is a hash over the source location too, absolute path "
+               "included, so another machine or folder gives other ids.\n\n";
   return out;
 }
 
@@ -40,22 +43,28 @@ std::string emulation(const Report& report) {
   if (report.backend != "kerntrail_spyre") return {};
   std::string rule = "The capture does not name the metadata rule in force.";
   if (report.metadata_rule == "seed") {
-    rule = "Metadata rule in force: `seed`. The split of addmm into mm and add copies only `original_aten`, `val` and `tensor_meta` to "
-           "the new nodes, as the reference's toolchain did; what this report shows as lost at post-grad follows from that rule.";
+    rule =
+        "Metadata rule in force: `seed`. The split of addmm into mm and add copies only `original_aten`, `val` and "
+        "`tensor_meta` to "
+        "the new nodes, as the reference's toolchain did; what this report shows as lost at post-grad follows from "
+        "that rule.";
   } else if (report.metadata_rule == "full") {
     rule = "Metadata rule in force: `full`. The split of addmm into mm and add copies all metadata to the new nodes.";
   } else if (!report.metadata_rule.empty()) {
     rule = fmt::format("Metadata rule in force: {}.", md_code(report.metadata_rule));
   }
   return rule +
-         " Declared emulation, under either rule: the permutes of a linear are relabelled to `aten.linear`, and the add takes its "
+         " Declared emulation, under either rule: the permutes of a linear are relabelled to `aten.linear`, and the "
+         "add takes its "
          "operands in the order (bias, mm).\n\n";
 }
 
 std::string health(const Report& report) {
   std::string out;
-  if (report.torn) out += "**The capture is torn:** it has no end record. What follows is what was written before it stopped.\n\n";
-  if (report.partial) out += "**The capture is partial:** something was lost while it was made; the notes say what.\n\n";
+  if (report.torn)
+    out += "**The capture is torn:** it has no end record. What follows is what was written before it stopped.\n\n";
+  if (report.partial)
+    out += "**The capture is partial:** something was lost while it was made; the notes say what.\n\n";
   for (const HookSummary& hook : report.hooks) {
     if (hook.value.substr(0, 6) == "error:") {
       out += fmt::format("**A hook failed while it watched:** {}: {}.\n\n", md_code(hook.name), md_text(hook.value));
@@ -69,30 +78,43 @@ std::string lineage_section(const ReportSection& section, const std::string& hea
   std::vector<std::string> titles;
   for (const LineageLayer& layer : section.lineage.layers) titles.push_back(md_text(layer.title));
   return heading + " Source → Kernel Lineage\n\n" +
-         fmt::format("The way of each source line: {}. One node with several below it was decomposed, several with one below them were "
-                     "fused. An op that has no source of its own hangs from the sources of the ops lowered together with it, else from "
-                     "every source-bearing producer whose value it consumes. The graph shows how units became units; which fields "
-                     "survived is the matrix below.\n\n",
-                     base::join(titles, " → ")) +
+         fmt::format(
+             "The way of each source line: {}. One node with several below it was decomposed, several with one below "
+             "them were "
+             "fused. An op that has no source of its own hangs from the sources of the ops lowered together with it, "
+             "else from "
+             "every source-bearing producer whose value it consumes. The graph shows how units became units; which "
+             "fields "
+             "survived is the matrix below.\n\n",
+             base::join(titles, " → ")) +
          lineage_fences(section.lineage) + "\n";
 }
 
 bool has_both_passes(const ReportSection& section) {
   int found = 0;
-  for (const MatrixColumn& column : section.matrix.columns) found += column.key == "ir_pre_pass" || column.key == "ir_post_pass" ? 1 : 0;
+  for (const MatrixColumn& column : section.matrix.columns)
+    found += column.key == "ir_pre_pass" || column.key == "ir_post_pass" ? 1 : 0;
   return found == 2;
 }
 
 std::string matrix_section(const ReportSection& section, const std::string& heading) {
   std::string out = heading + " Stage × Field Matrix\n\n";
-  out += "✓ there and not empty on every unit · ◐ on some of them (n/total) · ✗ the field exists by this stage, but was found empty or "
-         "missing (dropped) · – does not exist yet here, or is contained in another field that this stage carries.\n\n";
-  out += "Every cell counts population: the field is there and holds something (`0` is something; `None`, `[]`, `{}` and `\"\"` are "
-         "not). Whether an absent field is contained elsewhere is measured too, unit by unit: by following the `origins` to nodes that "
-         "had it, or by reading what the unit's own `debug_handle` holds.\n\n";
-  out += "Layer says where a field lives: on the FX node (FX), on the buffer of the loop-level IR (IR) or in the debug handle (Spyre).";
-  out += has_both_passes(section) ? " LoopLevelIR (pre-pass) and (post-pass) are one IR, before and after the pre-scheduling passes that change it in place; issue "
-         "#2574 calls these steps “Inductor passes” and “LoopLevelIR”.\n\n"
+  out +=
+      "✓ there and not empty on every unit · ◐ on some of them (n/total) · ✗ the field exists by this stage, but was "
+      "found empty or "
+      "missing (dropped) · – does not exist yet here, or is contained in another field that this stage carries.\n\n";
+  out +=
+      "Every cell counts population: the field is there and holds something (`0` is something; `None`, `[]`, `{}` and "
+      "`\"\"` are "
+      "not). Whether an absent field is contained elsewhere is measured too, unit by unit: by following the `origins` "
+      "to nodes that "
+      "had it, or by reading what the unit's own `debug_handle` holds.\n\n";
+  out +=
+      "Layer says where a field lives: on the FX node (FX), on the buffer of the loop-level IR (IR) or in the debug "
+      "handle (Spyre).";
+  out += has_both_passes(section) ? " LoopLevelIR (pre-pass) and (post-pass) are one IR, before and after the "
+                                    "pre-scheduling passes that change it in place; issue "
+                                    "#2574 calls these steps “Inductor passes” and “LoopLevelIR”.\n\n"
                                   : "\n\n";
   out += matrix_table(section.matrix) + "\n";
   out += md_header({"Quantity", "Value"});
@@ -102,7 +124,8 @@ std::string matrix_section(const ReportSection& section, const std::string& head
 
 std::string notes_of(const std::vector<Note>& notes) {
   std::string out;
-  for (const Note& note : notes) out += fmt::format("- {} ({}): {}\n", md_code(note.code), severity_name(note.severity), md_text(note.text));
+  for (const Note& note : notes)
+    out += fmt::format("- {} ({}): {}\n", md_code(note.code), severity_name(note.severity), md_text(note.text));
   return out;
 }
 
@@ -110,12 +133,15 @@ std::string section_markdown(const ReportSection& section, bool alone) {
   const std::string heading = alone ? "##" : "###";
   std::string out;
   if (!alone) {
-    out += fmt::format("## Compile {}{}\n\n", compile_name(section.compile), section.direction.empty() ? "" : ", " + md_text(section.direction));
+    out += fmt::format("## Compile {}{}\n\n", compile_name(section.compile),
+                       section.direction.empty() ? "" : ", " + md_text(section.direction));
     out += fmt::format("Back end {}, torch's id {}.\n\n", md_code(section.backend), md_code(section.torch_id));
   }
   if (!section.observed) {
-    out += fmt::format("Compile {} was not observed: no stage of it was seen, so nothing can be said about what it carried or lost.\n\n",
-                       compile_name(section.compile));
+    out += fmt::format(
+        "Compile {} was not observed: no stage of it was seen, so nothing can be said about what it carried or "
+        "lost.\n\n",
+        compile_name(section.compile));
   } else {
     out += lineage_section(section, heading);
     out += matrix_section(section, heading);
@@ -131,8 +157,10 @@ std::string section_markdown(const ReportSection& section, bool alone) {
 std::string report_markdown(const Report& report) {
   std::string out = introduction(report) + emulation(report) + health(report);
   if (report.sections.empty()) {
-    out += "Nothing was compiled while the capture was made: there is no stage to report on. A program compiles when a function that "
-           "`torch.compile` returned is called.\n\n";
+    out +=
+        "Nothing was compiled while the capture was made: there is no stage to report on. A program compiles when a "
+        "function that "
+        "`torch.compile` returned is called.\n\n";
   }
   for (const ReportSection& section : report.sections) out += section_markdown(section, report.sections.size() == 1);
   if (!report.notes.empty()) out += "## Notes of the run\n\n" + notes_of(report.notes) + "\n";

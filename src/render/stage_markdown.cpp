@@ -48,7 +48,8 @@ std::string name_or_cross(const FieldCell& cell) {
 
 std::string code_or_dash(const std::string& text) { return text.empty() ? std::string(kNoValue) : md_code(text); }
 
-std::vector<std::string> with_fields(std::vector<std::string> first, const StageTable& table, std::vector<std::string> last) {
+std::vector<std::string> with_fields(std::vector<std::string> first, const StageTable& table,
+                                     std::vector<std::string> last) {
   for (const std::string& field : table.fields) first.push_back(md_code(field));
   first.insert(first.end(), last.begin(), last.end());
   return first;
@@ -97,11 +98,12 @@ std::string op_spec_table(const StageTable& table) {
 }
 
 std::string file_table(const StageTable& table) {
-  std::string out = md_header({"Kernel", "`sdsc_*.json`", "Spyre op", "`aten_op`", "source line", "`fused_from`", "`debug_handle` id"});
+  std::string out = md_header(
+      {"Kernel", "`sdsc_*.json`", "Spyre op", "`aten_op`", "source line", "`fused_from`", "`debug_handle` id"});
   for (const DetailRow& row : table.rows) {
     if (!row.parse_error.empty()) {
-      out += md_row({code_or_dash(row.kernel), md_code(row.name), "not parsed: " + md_text(row.parse_error), std::string(kNoValue),
-                     std::string(kNoValue), std::string(kNoValue), std::string(kNoValue)});
+      out += md_row({code_or_dash(row.kernel), md_code(row.name), "not parsed: " + md_text(row.parse_error),
+                     std::string(kNoValue), std::string(kNoValue), std::string(kNoValue), std::string(kNoValue)});
       continue;
     }
     const HandleSummary handle = row.handle.value_or(HandleSummary{});
@@ -113,8 +115,10 @@ std::string file_table(const StageTable& table) {
 }
 
 std::string file_coverage(const StageTable& table) {
-  std::string out = "Tracked, per `debug_handle_`: `id` (hash of the content), `source` (file and line), `aten_op`, `fused_from` (the "
-                    "handles of the constituents, where several nodes became one op).\n\n";
+  std::string out =
+      "Tracked, per `debug_handle_`: `id` (hash of the content), `source` (file and line), `aten_op`, `fused_from` "
+      "(the "
+      "handles of the constituents, where several nodes became one op).\n\n";
   out += fmt::format("`debug_handle_` present in {}/{} files, non-null in {}/{}", table.handle_present, table.parsed,
                      table.handle_filled, table.parsed);
   const std::size_t unparsed = table.rows.size() - table.parsed;
@@ -129,7 +133,8 @@ std::string title_of(const StageTable& table) {
     return fmt::format("Stage {} — SuperDSC: {} `sdsc_*.json` file{} ({})", number, table.rows.size(),
                        table.rows.size() == 1 ? "" : "s", base::counted(table.kernels, "kernel"));
   }
-  return fmt::format("Stage {} — {}: {}", number, md_text(table.title), base::counted(table.rows.size(), md_text(table.noun)));
+  return fmt::format("Stage {} — {}: {}", number, md_text(table.title),
+                     base::counted(table.rows.size(), md_text(table.noun)));
 }
 
 std::string introduction(const StageTable& table) {
@@ -154,7 +159,8 @@ std::string introduction(const StageTable& table) {
 
 std::string stage_markdown(const StageTable& table, const std::string& heading) {
   std::string out = heading + " " + title_of(table) + "\n\n";
-  if (const std::string_view sentence = stage_sentence(table.key); !sentence.empty()) out += std::string(sentence) + "\n\n";
+  if (const std::string_view sentence = stage_sentence(table.key); !sentence.empty())
+    out += std::string(sentence) + "\n\n";
   out += introduction(table);
   switch (table.kind) {
     case TableKind::kFx: return out + fx_table(table);
@@ -165,8 +171,10 @@ std::string stage_markdown(const StageTable& table, const std::string& heading) 
     case TableKind::kFiles: break;
   }
   return out + file_table(table) +
-         "\n`fused_from` lists the ATen ops of the constituents, in the manner of a fused location. A — as source line means that the "
-         "handle leads to an ATen op only, because none of its FX nodes had a stack trace; the handle itself is there.\n";
+         "\n`fused_from` lists the ATen ops of the constituents, in the manner of a fused location. A — as source line "
+         "means that the "
+         "handle leads to an ATen op only, because none of its FX nodes had a stack trace; the handle itself is "
+         "there.\n";
 }
 
 std::string kernel_markdown(const KernelBlock& kernel, const std::string& heading) {
@@ -180,7 +188,8 @@ std::string kernel_markdown(const KernelBlock& kernel, const std::string& headin
   out += fmt::format("- fx origins: {}\n", list(kernel.fx_origins));
   out += fmt::format("- kernel metadata: {}\n", md_code(kernel.metadata));
   if (kernel.files > 0) {
-    out += fmt::format("- `sdsc_*.json` files: {}; `debug_handle_` non-null: {}/{}\n", kernel.files, kernel.handles, kernel.parsed);
+    out += fmt::format("- `sdsc_*.json` files: {}; `debug_handle_` non-null: {}/{}\n", kernel.files, kernel.handles,
+                       kernel.parsed);
   }
   return out;
 }

@@ -37,7 +37,8 @@ void add(const Capture& capture, const analyse::Pipeline& pipeline, Totals& tota
     if (column.key == "op_spec") {
       note(4, totals.specs);
       for (const std::string& field : analyse::stage_table(capture, pipeline, c, edges).observed) {
-        if (std::find(totals.fields.begin(), totals.fields.end(), field) == totals.fields.end()) totals.fields.push_back(field);
+        if (std::find(totals.fields.begin(), totals.fields.end(), field) == totals.fields.end())
+          totals.fields.push_back(field);
       }
     }
     if (column.key == "superdsc") totals.files += units;
@@ -68,14 +69,16 @@ std::string render_summary(const Capture& capture, const SummaryOptions& options
     add(capture, analyse::pipeline_of(capture, id_at<CompileId>(i)), totals);
   }
   const std::string rule(72, '=');
-  std::string out = fmt::format("{}\nSource-to-kernel provenance audit: {}\nIssue: torch-spyre#2574\n{}\n", rule, options.title, rule);
+  std::string out = fmt::format("{}\nSource-to-kernel provenance audit: {}\nIssue: torch-spyre#2574\n{}\n", rule,
+                                options.title, rule);
   if (!options.config.empty()) out += fmt::format("Config: {}\n", options.config);
   out += "\nCapture summary (fired? / count):\n";
   out += line("stage2_pre_grad", totals.fired[0], fmt::format("nodes={}", totals.pre));
   out += line("stage2_post_grad", totals.fired[1], fmt::format("nodes={}", totals.post));
   out += line("stage3_looplevel_prepass", totals.fired[2], fmt::format("ops={}", totals.ir_pre));
   out += line("stage4_looplevel_postpass", totals.fired[3], fmt::format("ops={}", totals.ir_post));
-  out += line("stage5_opspec", totals.fired[4], fmt::format("ops={}, opspec_fields={}", totals.specs, quoted_list(totals.fields)));
+  out += line("stage5_opspec", totals.fired[4],
+              fmt::format("ops={}, opspec_fields={}", totals.specs, quoted_list(totals.fields)));
   out += line("stage6_kernels", totals.fired[5], fmt::format("kernels={}, dirs={}", totals.kernels, totals.dirs));
   base::Json hooks{base::JsonObject{}};
   for (const HookSummary& hook : hook_summaries(capture)) hooks.set(hook.name, hook.value);

@@ -36,8 +36,8 @@ std::size_t decode(std::string_view text, std::uint32_t& point) {
 
 bool is_unsafe(std::uint32_t point) {
   const bool control = point < 0x20U || (point >= 0x7FU && point <= 0x9FU);
-  const bool direction = point == 0x061CU || point == 0x200EU || point == 0x200FU || (point >= 0x202AU && point <= 0x202EU) ||
-                         (point >= 0x2066U && point <= 0x2069U);
+  const bool direction = point == 0x061CU || point == 0x200EU || point == 0x200FU ||
+                         (point >= 0x202AU && point <= 0x202EU) || (point >= 0x2066U && point <= 0x2069U);
   const bool line_break = point == 0x2028U || point == 0x2029U;
   return control || direction || line_break || point == 0xFEFFU;
 }
@@ -86,7 +86,9 @@ std::string md_codes(const std::vector<std::string>& texts) {
 
 std::string md_text(std::string_view text) {
   const std::string safe = visible(text);
-  const auto letter = [&](std::size_t i) { return i < safe.size() && std::isalnum(static_cast<unsigned char>(safe[i])) != 0; };
+  const auto letter = [&](std::size_t i) {
+    return i < safe.size() && std::isalnum(static_cast<unsigned char>(safe[i])) != 0;
+  };
   std::string out;
   for (std::size_t i = 0; i < safe.size(); ++i) {
     const char c = safe[i];
@@ -143,7 +145,8 @@ std::string dot_string(std::string_view text) {
 
 std::string csv_field(std::string_view text) {
   std::string field(text);
-  if (!field.empty() && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) field.insert(0, "'");
+  if (!field.empty() && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos)
+    field.insert(0, "'");
   if (field.find_first_of("\",\r\n") == std::string::npos) return field;
   return "\"" + base::replace_all(std::move(field), "\"", "\"\"") + "\"";
 }

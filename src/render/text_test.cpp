@@ -9,9 +9,15 @@ namespace {
 TEST(Text, VisibleLeavesNoControlOrDirectionCharacters) {
   EXPECT_EQ(visible("a\nb\tc"), "a b c");
   EXPECT_EQ(visible("\x1b[31mred"), "\xEF\xBF\xBD[31mred");
-  EXPECT_EQ(visible("a\xE2\x80\xAE" "b"), "a\xEF\xBF\xBD" "b");  // right-to-left override
+  EXPECT_EQ(visible("a\xE2\x80\xAE"
+                    "b"),
+            "a\xEF\xBF\xBD"
+            "b");  // right-to-left override
   EXPECT_EQ(visible("gr\xC3\xBC\xC3\x9F"), "gr\xC3\xBC\xC3\x9F");
-  EXPECT_EQ(visible("\xFF" "x"), "\xEF\xBF\xBD" "x");
+  EXPECT_EQ(visible("\xFF"
+                    "x"),
+            "\xEF\xBF\xBD"
+            "x");
 }
 
 TEST(Text, CodeSpanOutgrowsTheBackticksInside) {

@@ -15,7 +15,11 @@ constexpr std::size_t kMaxDepth = 100;  // deeper than any pipeline; a hostile c
 class Tree {
  public:
   Tree(const Lineage& lineage, bool forwards, const TreeStyle& style)
-      : lineage_(lineage), forwards_(forwards), style_(style), next_(lineage.nodes.size()), printed_(lineage.nodes.size(), false) {
+      : lineage_(lineage),
+        forwards_(forwards),
+        style_(style),
+        next_(lineage.nodes.size()),
+        printed_(lineage.nodes.size(), false) {
     for (std::size_t e = 0; e < lineage.edges.size(); ++e) {
       next_[forwards ? lineage.edges[e].from : lineage.edges[e].to].push_back(e);
     }
@@ -42,7 +46,8 @@ class Tree {
       const std::uint32_t child = forwards_ ? edge.to : edge.from;
       const bool last = i + 1 == next_[node].size();
       const bool again = printed_[child] && !next_[child].empty();
-      out_ += indent + (last ? "└─ " : "├─ ") + describe(child) + why(edge) + (again ? dim("  (shown above)") : "") + "\n";
+      out_ +=
+          indent + (last ? "└─ " : "├─ ") + describe(child) + why(edge) + (again ? dim("  (shown above)") : "") + "\n";
       if (!again) below(child, indent + (last ? "   " : "│  "), depth + 1);
     }
   }
@@ -75,7 +80,8 @@ class Tree {
 
 std::string heading(const Capture& capture, CompileId id) {
   const Compile& compile = capture.compiles[index(id)];
-  return fmt::format("Compile {} ({}, torch {})\n", compile_name(id), visible(compile.backend), visible(compile.torch_id));
+  return fmt::format("Compile {} ({}, torch {})\n", compile_name(id), visible(compile.backend),
+                     visible(compile.torch_id));
 }
 
 // A unit that lives through several stages answers a question once, at the first of them.
@@ -109,13 +115,15 @@ std::string lineage_tree(const Capture& capture, const std::vector<Lineage>& lin
   return out;
 }
 
-std::string query_tree(const Capture& capture, const Lineage& lineage, const std::vector<std::uint32_t>& start, const TreeStyle& style) {
+std::string query_tree(const Capture& capture, const Lineage& lineage, const std::vector<std::uint32_t>& start,
+                       const TreeStyle& style) {
   std::string out = heading(capture, lineage.compile);
   for (std::uint32_t node : start) {
     if (same_as_one_above(lineage, node, start)) continue;
     const LineageNode& n = lineage.nodes[node];
-    const std::string place = n.layer == 0 ? fmt::format("{}:{}", visible(n.file), n.line)
-                                           : fmt::format("{}, {}", visible(lineage.layers[n.layer].title), unit_name(capture, n.unit));
+    const std::string place =
+        n.layer == 0 ? fmt::format("{}:{}", visible(n.file), n.line)
+                     : fmt::format("{}, {}", visible(lineage.layers[n.layer].title), unit_name(capture, n.unit));
     out += fmt::format("\n{} ({})\n", visible(node_label(n)), place);
     Tree up(lineage, false, style);
     Tree down(lineage, true, style);

@@ -25,16 +25,25 @@ constexpr std::array kFields{
 };
 
 constexpr std::array kStages{
-    Row{"fx_pre_grad", "The graph that Dynamo traced, as it enters the pre-grad passes; every node was made from a line of Python."},
+    Row{"fx_pre_grad",
+        "The graph that Dynamo traced, as it enters the pre-grad passes; every node was made from a line of Python."},
     Row{"fx_joint", "The graph after tracing to ATen ops, as it enters the joint passes."},
-    Row{"fx_aten", "The ATen graph as it enters the post-grad passes: what is missing below but present here was lost in those passes."},
-    Row{"fx_post_grad", "The ATen graph as it leaves the post-grad passes. Nodes that a rewrite made keep only the metadata that the rewrite copied."},
-    Row{"ir_pre_pass", "Each group of FX nodes was lowered to a buffer; this is the IR as it comes out of lowering, before any pass over it."},
+    Row{"fx_aten",
+        "The ATen graph as it enters the post-grad passes: what is missing below but present here was lost in those "
+        "passes."},
+    Row{"fx_post_grad",
+        "The ATen graph as it leaves the post-grad passes. Nodes that a rewrite made keep only the metadata that the "
+        "rewrite copied."},
+    Row{"ir_pre_pass",
+        "Each group of FX nodes was lowered to a buffer; this is the IR as it comes out of lowering, before any pass "
+        "over it."},
     Row{"ir_post_pass", "The same buffers after the pre-scheduling passes changed them in place."},
     Row{"op_spec",
-        "One device op a scheduled buffer. `origins` and `origin_node` are read from that buffer and are no slots of the OpSpec; the "
+        "One device op a scheduled buffer. `origins` and `origin_node` are read from that buffer and are no slots of "
+        "the OpSpec; the "
         "`debug_handle` is its own."},
-    Row{"superdsc", "Each OpSpec is written to a file of its kernel's bundle, with the handle under the key `debug_handle_`."},
+    Row{"superdsc",
+        "Each OpSpec is written to a file of its kernel's bundle, with the handle under the key `debug_handle_`."},
     Row{"kernel", "What the back end finally calls, with the FX nodes that the compiler says it was made from."},
 };
 

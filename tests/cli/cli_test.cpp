@@ -24,7 +24,9 @@ struct Outcome {
 
 class Cli : public ::testing::Test {
  protected:
-  Cli() : folder_(fs::path(::testing::TempDir()) / ("kerntrail_cli_" + std::to_string(::getpid()))) { fs::create_directories(folder_); }
+  Cli() : folder_(fs::path(::testing::TempDir()) / ("kerntrail_cli_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+  }
   ~Cli() override {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
@@ -145,7 +147,8 @@ TEST_F(Cli, ChoosesCompilesAndStages) {
 }
 
 TEST_F(Cli, StampAndModelAreTheCallers) {
-  const Outcome outcome = run({"report", capture(), "--stamp", "2026-07-15 14:22", "--model", "SimpleMLP", "--example"});
+  const Outcome outcome =
+      run({"report", capture(), "--stamp", "2026-07-15 14:22", "--model", "SimpleMLP", "--example"});
   EXPECT_EQ(outcome.out.rfind("# Example Audit: `SimpleMLP` — Source-to-Kernel Provenance\n", 0), 0U);
   EXPECT_NE(outcome.out.find("Generated: 2026-07-15 14:22 | Issue: torch-spyre#2574"), std::string::npos);
 }

@@ -9,23 +9,57 @@ namespace kerntrail::testing {
 class TeeSink final : public model::Sink {
  public:
   TeeSink(model::Sink& a, model::Sink& b) : a_(a), b_(b) {}
-  void run(const RunInfo& v) override { both([&](auto& s) { s.run(v); }); }
-  void stage(StageId id, const Stage& v) override { both([&](auto& s) { s.stage(id, v); }); }
-  void attr_kind(AttrId id, const AttrKind& v) override { both([&](auto& s) { s.attr_kind(id, v); }); }
-  void hook(const HookRecord& v, bool at_end) override { both([&](auto& s) { s.hook(v, at_end); }); }
-  void text(TextId id, std::string_view v, bool is_json) override { both([&](auto& s) { s.text(id, v, is_json); }); }
-  void loc(LocId id, const Loc& v) override { both([&](auto& s) { s.loc(id, v); }); }
-  void compile(CompileId id, const Compile& v) override { both([&](auto& s) { s.compile(id, v); }); }
-  void graph(GraphId id, const Graph& v) override { both([&](auto& s) { s.graph(id, v); }); }
-  void unit(UnitId id, const Unit& v) override { both([&](auto& s) { s.unit(id, v); }); }
-  void attr(const model::AttrChange& v) override { both([&](auto& s) { s.attr(v); }); }
-  void snapshot(SnapshotId id, const Snapshot& v) override { both([&](auto& s) { s.snapshot(id, v); }); }
-  void link(const Link& v) override { both([&](auto& s) { s.link(v); }); }
-  void claim(const Claim& v) override { both([&](auto& s) { s.claim(v); }); }
-  void note(const Note& v) override { both([&](auto& s) { s.note(v); }); }
-  void volatile_value(const Volatile& v) override { both([&](auto& s) { s.volatile_value(v); }); }
-  void source(const SourceFile& v) override { both([&](auto& s) { s.source(v); }); }
-  void end(const EndRecord& v) override { both([&](auto& s) { s.end(v); }); }
+  void run(const RunInfo& v) override {
+    both([&](auto& s) { s.run(v); });
+  }
+  void stage(StageId id, const Stage& v) override {
+    both([&](auto& s) { s.stage(id, v); });
+  }
+  void attr_kind(AttrId id, const AttrKind& v) override {
+    both([&](auto& s) { s.attr_kind(id, v); });
+  }
+  void hook(const HookRecord& v, bool at_end) override {
+    both([&](auto& s) { s.hook(v, at_end); });
+  }
+  void text(TextId id, std::string_view v, bool is_json) override {
+    both([&](auto& s) { s.text(id, v, is_json); });
+  }
+  void loc(LocId id, const Loc& v) override {
+    both([&](auto& s) { s.loc(id, v); });
+  }
+  void compile(CompileId id, const Compile& v) override {
+    both([&](auto& s) { s.compile(id, v); });
+  }
+  void graph(GraphId id, const Graph& v) override {
+    both([&](auto& s) { s.graph(id, v); });
+  }
+  void unit(UnitId id, const Unit& v) override {
+    both([&](auto& s) { s.unit(id, v); });
+  }
+  void attr(const model::AttrChange& v) override {
+    both([&](auto& s) { s.attr(v); });
+  }
+  void snapshot(SnapshotId id, const Snapshot& v) override {
+    both([&](auto& s) { s.snapshot(id, v); });
+  }
+  void link(const Link& v) override {
+    both([&](auto& s) { s.link(v); });
+  }
+  void claim(const Claim& v) override {
+    both([&](auto& s) { s.claim(v); });
+  }
+  void note(const Note& v) override {
+    both([&](auto& s) { s.note(v); });
+  }
+  void volatile_value(const Volatile& v) override {
+    both([&](auto& s) { s.volatile_value(v); });
+  }
+  void source(const SourceFile& v) override {
+    both([&](auto& s) { s.source(v); });
+  }
+  void end(const EndRecord& v) override {
+    both([&](auto& s) { s.end(v); });
+  }
 
  private:
   template <class F>
@@ -194,8 +228,8 @@ Seen& Seen::stack(std::string_view file, std::int64_t line, std::string_view cod
   Observation value;
   value.state = State::kPresent;
   value.python_type = recorder.text("str");
-  value.text = recorder.text("  File \"" + std::string(file) + "\", line " + std::to_string(line) + ", in " + std::string(function) +
-                             "\n    " + std::string(code) + "\n");
+  value.text = recorder.text("  File \"" + std::string(file) + "\", line " + std::to_string(line) + ", in " +
+                             std::string(function) + "\n    " + std::string(code) + "\n");
   value.loc = recorder.loc(range);
   return add("stack_trace", value);
 }

@@ -16,7 +16,8 @@ Built take(CaptureBuilder& b, bool complete = true) {
 
 Built empty_run() {
   CaptureBuilder b({{"backend", "inductor"}, {"program", "nothing.py"}});
-  b.recorder().note({"no-compile", Severity::kWarning, "the program compiled nothing", CompileId::kNone, GraphId::kNone});
+  b.recorder().note(
+      {"no-compile", Severity::kWarning, "the program compiled nothing", CompileId::kNone, GraphId::kNone});
   return take(b);
 }
 
@@ -27,35 +28,64 @@ Built stock_training() {
   {
     const GraphId pre = b.graph(first, "fx");
     const UnitId sin = b.unit(pre, UnitKind::kFxNode);
-    b.snapshot("fx_pre_grad", pre, {b.seen(sin).text("name", "a|b`c").text("op", "call_method").text("target", "<script>|x\n\"q\"")
-                                        .stack("train.py", 4, "y = x.sin()  # <b>|`")});
+    b.snapshot("fx_pre_grad", pre,
+               {b.seen(sin)
+                    .text("name", "a|b`c")
+                    .text("op", "call_method")
+                    .text("target", "<script>|x\n\"q\"")
+                    .stack("train.py", 4, "y = x.sin()  # <b>|`")});
     const GraphId post = b.graph(first, "fx", "inference");
     const UnitId post_sin = b.unit(post, UnitKind::kFxNode);
-    b.snapshot("fx_post_grad", post, {b.seen(post_sin).text("name", "sin").text("op", "call_function").text("target", "aten.sin.default")
-                                          .stack("train.py", 4, "y = x.sin()  # <b>|`").text("original_aten", "aten.sin.default", "OpOverload")});
+    b.snapshot("fx_post_grad", post,
+               {b.seen(post_sin)
+                    .text("name", "sin")
+                    .text("op", "call_function")
+                    .text("target", "aten.sin.default")
+                    .stack("train.py", 4, "y = x.sin()  # <b>|`")
+                    .text("original_aten", "aten.sin.default", "OpOverload")});
     const GraphId ir = b.graph(first, "ir", "inference");
     const UnitId op = b.unit(ir, UnitKind::kOperation);
-    b.snapshot("ir_pre_pass", ir, {b.seen(op).text("name", "op0").refs("origins", {post_sin}).ref("origin_node", post_sin).empty("traceback")
-                                       .json("get_stack_traces", R"(["train.py"])", "OrderedSet").json("attributes", R"(["data","origins"])")});
+    b.snapshot("ir_pre_pass", ir,
+               {b.seen(op)
+                    .text("name", "op0")
+                    .refs("origins", {post_sin})
+                    .ref("origin_node", post_sin)
+                    .empty("traceback")
+                    .json("get_stack_traces", R"(["train.py"])", "OrderedSet")
+                    .json("attributes", R"(["data","origins"])")});
     const GraphId kernels = b.graph(first, "kernel", "inference");
     const UnitId kernel = b.unit(kernels, UnitKind::kKernel);
     b.recorder().link("define_kernel", {op}, {kernel});
     b.recorder().claim(kernel, "compiler", "origins", {post_sin});
-    b.snapshot("kernel", kernels, {b.seen(kernel).text("name", "cpp_fused_0").text("comment", "# Original ATen: [aten.sin]")});
+    b.snapshot("kernel", kernels,
+               {b.seen(kernel).text("name", "cpp_fused_0").text("comment", "# Original ATen: [aten.sin]")});
   }
   const CompileId second = b.compile("inductor", "1/0");
   {
     const GraphId pre = b.graph(second, "fx");
     const UnitId mul = b.unit(pre, UnitKind::kFxNode);
-    b.snapshot("fx_pre_grad", pre, {b.seen(mul).text("name", "mul").text("op", "call_function").text("target", "<built-in function mul>")
-                                        .stack("train.py", 6, "z = y * w")});
+    b.snapshot("fx_pre_grad", pre,
+               {b.seen(mul)
+                    .text("name", "mul")
+                    .text("op", "call_function")
+                    .text("target", "<built-in function mul>")
+                    .stack("train.py", 6, "z = y * w")});
     for (std::string_view direction : {"forward", "backward"}) {
       const GraphId post = b.graph(second, "fx", direction);
       const UnitId node = b.unit(post, UnitKind::kFxNode);
       const UnitId extra = b.unit(post, UnitKind::kFxNode);
       b.snapshot("fx_post_grad", post,
-                 {b.seen(node).text("name", "mul").text("op", "call_function").text("target", "aten.mul.Tensor").stack("train.py", 6, "z = y * w"),
-                  b.seen(extra).text("name", "sum_1").text("op", "call_function").text("target", "aten.sum.default").refs("inputs", {node}, "list").unreadable("stack_trace")});
+                 {b.seen(node)
+                      .text("name", "mul")
+                      .text("op", "call_function")
+                      .text("target", "aten.mul.Tensor")
+                      .stack("train.py", 6, "z = y * w"),
+                  b.seen(extra)
+                      .text("name", "sum_1")
+                      .text("op", "call_function")
+                      .text("target", "aten.sum.default")
+                      .refs("inputs", {node}, "list")
+                      .unreadable("stack_trace")});
       const GraphId ir = b.graph(second, "ir", direction);
       const UnitId op = b.unit(ir, UnitKind::kOperation);
       b.snapshot("ir_pre_pass", ir, {b.seen(op).text("name", "op0").refs("origins", {node, extra}).empty("traceback")});

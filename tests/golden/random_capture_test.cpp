@@ -24,8 +24,26 @@ T pick(const std::vector<T>& from) {
 }
 
 std::string hostile() {
-  static const std::vector<std::string> kNames{"x", "add_1", "a|b", "`", "``x`", "<script>alert(1)</script>", "\"q\"", "end", "a\nb",
-                                               "\x1b[31m", "#", "n0 --> n1", "]", "```", "=cmd()", "", " ", "\\|", "\xE2\x80\xAE", "-"};
+  static const std::vector<std::string> kNames{"x",
+                                               "add_1",
+                                               "a|b",
+                                               "`",
+                                               "``x`",
+                                               "<script>alert(1)</script>",
+                                               "\"q\"",
+                                               "end",
+                                               "a\nb",
+                                               "\x1b[31m",
+                                               "#",
+                                               "n0 --> n1",
+                                               "]",
+                                               "```",
+                                               "=cmd()",
+                                               "",
+                                               " ",
+                                               "\\|",
+                                               "\xE2\x80\xAE",
+                                               "-"};
   return pick(kNames);
 }
 
@@ -71,7 +89,8 @@ class RandomRun {
     UnitKind previous_kind = UnitKind::kOther;
     for (const Kind& kind : kKinds) {
       if (*rc::gen::inRange(0, 6) == 0) continue;
-      const GraphId graph = b_.graph(compile, kind.graph, *rc::gen::element<std::string>("none", "forward", "backward", "inference"));
+      const GraphId graph =
+          b_.graph(compile, kind.graph, *rc::gen::element<std::string>("none", "forward", "backward", "inference"));
       std::vector<UnitId> units = previous_kind == kind.unit ? some(previous) : std::vector<UnitId>{};
       for (int n = *rc::gen::inRange(0, 6); n > 0; --n) units.push_back(b_.unit(graph, kind.unit));
       std::vector<CaptureBuilder::Seen> seen;
@@ -85,11 +104,13 @@ class RandomRun {
       if (all.empty() || *rc::gen::inRange(0, 3) == 0) continue;
       b_.recorder().link(link, some(all), some(all));
     }
-    if (!all.empty()) b_.recorder().claim(pick(all), *rc::gen::element<std::string>("compiler", "closure"), "origins", some(all));
+    if (!all.empty())
+      b_.recorder().claim(pick(all), *rc::gen::element<std::string>("compiler", "closure"), "origins", some(all));
     b_.recorder().note({"some-note", Severity::kInfo, hostile(), compile, GraphId::kNone});
   }
 
-  CaptureBuilder::Seen look(UnitId unit, const Kind& kind, const std::vector<UnitId>& all, const std::vector<UnitId>& same) {
+  CaptureBuilder::Seen look(UnitId unit, const Kind& kind, const std::vector<UnitId>& all,
+                            const std::vector<UnitId>& same) {
     CaptureBuilder::Seen seen = b_.seen(unit);
     if (*rc::gen::inRange(0, 5) != 0) seen.text("name", hostile());
     if (kind.unit == UnitKind::kFxNode) {

@@ -60,18 +60,17 @@ std::vector<std::vector<std::string>> table(std::string_view heading, std::size_
 using Rows = std::vector<std::vector<std::string>>;
 
 TEST(Seed000Report, SectionsComeInTheReferencesOrder) {
-  const std::vector<std::string> headings{
-      "# Example Audit: `SimpleMLP` — Source-to-Kernel Provenance",
-      "> Generated: 2026-07-15 14:22 | Issue: torch-spyre#2574",
-      "## Source → Kernel Lineage",
-      "## Stage × Field Matrix",
-      "## Stage 2a — FX Graph (pre-grad): 3 compute nodes",
-      "## Stage 2b — FX Graph (post-grad): 7 compute nodes",
-      "## Stage 3 — LoopLevelIR (pre-pass): 5 operations",
-      "## Stage 4 — LoopLevelIR (post-pass): 5 operations",
-      "## Stage 5 — OpSpec: 5 ops",
-      "## Stage 6 — SuperDSC: 5 `sdsc_*.json` files (1 kernel)",
-      "### `sdsc_fused_addmm_linear_relu_0`"};
+  const std::vector<std::string> headings{"# Example Audit: `SimpleMLP` — Source-to-Kernel Provenance",
+                                          "> Generated: 2026-07-15 14:22 | Issue: torch-spyre#2574",
+                                          "## Source → Kernel Lineage",
+                                          "## Stage × Field Matrix",
+                                          "## Stage 2a — FX Graph (pre-grad): 3 compute nodes",
+                                          "## Stage 2b — FX Graph (post-grad): 7 compute nodes",
+                                          "## Stage 3 — LoopLevelIR (pre-pass): 5 operations",
+                                          "## Stage 4 — LoopLevelIR (post-pass): 5 operations",
+                                          "## Stage 5 — OpSpec: 5 ops",
+                                          "## Stage 6 — SuperDSC: 5 `sdsc_*.json` files (1 kernel)",
+                                          "### `sdsc_fused_addmm_linear_relu_0`"};
   std::size_t at = 0;
   for (const std::string& heading : headings) {
     const std::size_t found = report_text().find(heading + "\n", at);
@@ -81,30 +80,30 @@ TEST(Seed000Report, SectionsComeInTheReferencesOrder) {
 }
 
 TEST(Seed000Report, Matrix) {
-  const Rows expected{
-      {"FX", "`stack_trace`", "✓", "◐ 3/7", "–", "–", "–", "–"},
-      {"FX", "`nn_module_stack`", "◐ 2/3", "◐ 2/7", "–", "–", "✗", "✗"},
-      {"FX", "`source_fn_stack`", "✓", "◐ 3/7", "–", "–", "✗", "✗"},
-      {"FX", "`original_aten`", "–", "✓", "–", "–", "–", "–"},
-      {"FX", "`from_node`", "–", "◐ 3/7", "–", "–", "✗", "✗"},
-      {"IR", "`origins`", "–", "–", "✓", "✓", "–", "–"},
-      {"IR", "`origin_node`", "–", "–", "✓", "✓", "–", "–"},
-      {"IR", "`traceback`", "–", "–", "✗", "✗", "✗", "✗"},
-      {"IR", "`get_stack_traces`", "–", "–", "◐ 3/5", "◐ 3/5", "–", "–"},
-      {"Spyre", "`debug_handle`", "–", "–", "–", "–", "✓", "✓"}};
+  const Rows expected{{"FX", "`stack_trace`", "✓", "◐ 3/7", "–", "–", "–", "–"},
+                      {"FX", "`nn_module_stack`", "◐ 2/3", "◐ 2/7", "–", "–", "✗", "✗"},
+                      {"FX", "`source_fn_stack`", "✓", "◐ 3/7", "–", "–", "✗", "✗"},
+                      {"FX", "`original_aten`", "–", "✓", "–", "–", "–", "–"},
+                      {"FX", "`from_node`", "–", "◐ 3/7", "–", "–", "✗", "✗"},
+                      {"IR", "`origins`", "–", "–", "✓", "✓", "–", "–"},
+                      {"IR", "`origin_node`", "–", "–", "✓", "✓", "–", "–"},
+                      {"IR", "`traceback`", "–", "–", "✗", "✗", "✗", "✗"},
+                      {"IR", "`get_stack_traces`", "–", "–", "◐ 3/5", "◐ 3/5", "–", "–"},
+                      {"Spyre", "`debug_handle`", "–", "–", "–", "–", "✓", "✓"}};
   EXPECT_EQ(table("Stage × Field Matrix"), expected);
 }
 
 TEST(Seed000Report, CountsTable) {
-  const Rows expected{{"FX Graph (pre-grad): compute nodes", "3"},
-                      {"FX Graph (post-grad): compute nodes", "7"},
-                      {"LoopLevelIR (pre-pass): operations", "5"},
-                      {"LoopLevelIR (post-pass): operations", "5"},
-                      {"OpSpec: ops", "5"},
-                      {"SuperDSC JSON: files", "5"},
-                      {"Kernels", "1"},
-                      {"OpSpec declared fields",
-                       "op, is_reduction, iteration_space, args, op_info, tiled_symbols, symbolic_dim_bounds, debug_handle"}};
+  const Rows expected{
+      {"FX Graph (pre-grad): compute nodes", "3"},
+      {"FX Graph (post-grad): compute nodes", "7"},
+      {"LoopLevelIR (pre-pass): operations", "5"},
+      {"LoopLevelIR (post-pass): operations", "5"},
+      {"OpSpec: ops", "5"},
+      {"SuperDSC JSON: files", "5"},
+      {"Kernels", "1"},
+      {"OpSpec declared fields",
+       "op, is_reduction, iteration_space, args, op_info, tiled_symbols, symbolic_dim_bounds, debug_handle"}};
   EXPECT_EQ(table("Stage × Field Matrix", 1), expected);
 }
 
@@ -115,11 +114,13 @@ TEST(Seed000Report, FxTables) {
       {"`x_2`", "`<built-in function linear>`", "`str`", "`dict`", "`list`", "✗", "✗", "`x = self.fc2(x)`"}};
   EXPECT_EQ(table("Stage 2a"), pre);
   const Rows post{
-      {"`permute`", "`aten.permute.default`", "`str`", "`dict`", "`list`", "`OpOverload`", "`list`", "`x = self.fc1(x)`"},
+      {"`permute`", "`aten.permute.default`", "`str`", "`dict`", "`list`", "`OpOverload`", "`list`",
+       "`x = self.fc1(x)`"},
       {"`mm_default_1`", "`aten.mm.default`", "✗", "✗", "✗", "`OpOverload`", "✗", "—"},
       {"`add_tensor_1`", "`aten.add.Tensor`", "✗", "✗", "✗", "`OpOverload`", "✗", "—"},
       {"`relu`", "`aten.relu.default`", "`str`", "✗", "`list`", "`OpOverload`", "`list`", "`x = torch.relu(x)`"},
-      {"`permute_1`", "`aten.permute.default`", "`str`", "`dict`", "`list`", "`OpOverload`", "`list`", "`x = self.fc2(x)`"},
+      {"`permute_1`", "`aten.permute.default`", "`str`", "`dict`", "`list`", "`OpOverload`", "`list`",
+       "`x = self.fc2(x)`"},
       {"`mm_default`", "`aten.mm.default`", "✗", "✗", "✗", "`OpOverload`", "✗", "—"},
       {"`add_tensor`", "`aten.add.Tensor`", "✗", "✗", "✗", "`OpOverload`", "✗", "—"}};
   EXPECT_EQ(table("Stage 2b"), post);
@@ -136,12 +137,13 @@ TEST(Seed000Report, LoopLevelTables) {
 }
 
 TEST(Seed000Report, OpSpecTable) {
-  const Rows expected{
-      {"`batchmatmul`", "`op0`", "`mm_default_1`, `permute`", "`mm_default_1`", "`3841103980854345041`", "`reference_mlp.py:25`"},
-      {"`add`", "`op1`", "`add_tensor_1`", "`add_tensor_1`", "`605170506422197115`", "—"},
-      {"`relufwd`", "`op2`", "`relu`", "`relu`", "`2003101464082329501`", "`reference_mlp.py:26`"},
-      {"`batchmatmul`", "`op3`", "`mm_default`, `permute_1`", "`mm_default`", "`4917498687135836649`", "`reference_mlp.py:27`"},
-      {"`add`", "`op4`", "`add_tensor`", "`add_tensor`", "`6208522288796453179`", "—"}};
+  const Rows expected{{"`batchmatmul`", "`op0`", "`mm_default_1`, `permute`", "`mm_default_1`", "`3841103980854345041`",
+                       "`reference_mlp.py:25`"},
+                      {"`add`", "`op1`", "`add_tensor_1`", "`add_tensor_1`", "`605170506422197115`", "—"},
+                      {"`relufwd`", "`op2`", "`relu`", "`relu`", "`2003101464082329501`", "`reference_mlp.py:26`"},
+                      {"`batchmatmul`", "`op3`", "`mm_default`, `permute_1`", "`mm_default`", "`4917498687135836649`",
+                       "`reference_mlp.py:27`"},
+                      {"`add`", "`op4`", "`add_tensor`", "`add_tensor`", "`6208522288796453179`", "—"}};
   EXPECT_EQ(table("Stage 5"), expected);
 }
 
@@ -152,29 +154,35 @@ TEST(Seed000Report, SuperDscTable) {
   const Rows expected{
       {kernel, "`sdsc_0.json`", "`0_batchmatmul`", addmm, "`reference_mlp.py:25`", both, "`3841103980854345041`"},
       {kernel, "`sdsc_1.json`", "`1_add`", addmm, "—", "—", "`605170506422197115`"},
-      {kernel, "`sdsc_2.json`", "`2_relufwd`", "`aten.relu.default`", "`reference_mlp.py:26`", "—", "`2003101464082329501`"},
+      {kernel, "`sdsc_2.json`", "`2_relufwd`", "`aten.relu.default`", "`reference_mlp.py:26`", "—",
+       "`2003101464082329501`"},
       {kernel, "`sdsc_3.json`", "`3_batchmatmul`", addmm, "`reference_mlp.py:27`", both, "`4917498687135836649`"},
       {kernel, "`sdsc_4.json`", "`4_add`", addmm, "—", "—", "`6208522288796453179`"}};
   EXPECT_EQ(table("Stage 6"), expected);
 }
 
 TEST(Seed000Report, ListsAndKernelBlock) {
-  for (const char* line : {
-           "All observed node.meta keys: `['example_value', 'mutation_region_id', 'nn_module_stack', 'source_fn_stack', 'stack_trace']`.",
-           "All observed node.meta keys: `['from_node', 'mutation_region_id', 'nn_module_stack', 'original_aten', 'seq_nr', "
-           "'source_fn_stack', 'stack_trace', 'tensor_meta', 'val']`.",
-           "All observed ComputedBuffer attributes: `['annotations', 'data', 'layout', 'name', 'operation_name', 'origin_node', "
-           "'origins', 'traceback']`.",
-           "All observed ComputedBuffer attributes: `['annotations', 'data', 'dim_hints', 'layout', 'name', 'op_it_space_splits', "
-           "'operation_name', 'origin_node', 'origins', 'traceback']`.",
-           "OpSpec declared fields: `['op', 'is_reduction', 'iteration_space', 'args', 'op_info', 'tiled_symbols', "
-           "'symbolic_dim_bounds', 'debug_handle']`.",
-           "`debug_handle_` present in 5/5 files, non-null in 5/5.",
-           "All observed `debug_handle` keys: `['aten_op', 'fused_from', 'fusion_context', 'id', 'ir_chain', 'source']`.",
-           "- buffers (5): op0, op1, op2, op3, op4",
-           "- fx origins: add_tensor, add_tensor_1, mm_default, mm_default_1, permute, permute_1, relu",
-           "- kernel metadata: `# Topologically Sorted Source Nodes: [x, x_1, x_2], Original ATen: [aten.linear, aten.addmm, aten.relu]`",
-           "- `sdsc_*.json` files: 5; `debug_handle_` non-null: 5/5"}) {
+  for (const char* line :
+       {"All observed node.meta keys: `['example_value', 'mutation_region_id', 'nn_module_stack', 'source_fn_stack', "
+        "'stack_trace']`.",
+        "All observed node.meta keys: `['from_node', 'mutation_region_id', 'nn_module_stack', 'original_aten', "
+        "'seq_nr', "
+        "'source_fn_stack', 'stack_trace', 'tensor_meta', 'val']`.",
+        "All observed ComputedBuffer attributes: `['annotations', 'data', 'layout', 'name', 'operation_name', "
+        "'origin_node', "
+        "'origins', 'traceback']`.",
+        "All observed ComputedBuffer attributes: `['annotations', 'data', 'dim_hints', 'layout', 'name', "
+        "'op_it_space_splits', "
+        "'operation_name', 'origin_node', 'origins', 'traceback']`.",
+        "OpSpec declared fields: `['op', 'is_reduction', 'iteration_space', 'args', 'op_info', 'tiled_symbols', "
+        "'symbolic_dim_bounds', 'debug_handle']`.",
+        "`debug_handle_` present in 5/5 files, non-null in 5/5.",
+        "All observed `debug_handle` keys: `['aten_op', 'fused_from', 'fusion_context', 'id', 'ir_chain', 'source']`.",
+        "- buffers (5): op0, op1, op2, op3, op4",
+        "- fx origins: add_tensor, add_tensor_1, mm_default, mm_default_1, permute, permute_1, relu",
+        "- kernel metadata: `# Topologically Sorted Source Nodes: [x, x_1, x_2], Original ATen: [aten.linear, "
+        "aten.addmm, aten.relu]`",
+        "- `sdsc_*.json` files: 5; `debug_handle_` non-null: 5/5"}) {
     EXPECT_NE(report_text().find(std::string(line) + "\n"), std::string::npos) << line;
   }
 }

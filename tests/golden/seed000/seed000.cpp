@@ -10,14 +10,18 @@ namespace {
 constexpr std::string_view kFile = "reference_mlp.py";
 constexpr std::string_view kKernelName = "sdsc_fused_addmm_linear_relu_0";
 constexpr std::string_view kTraces25 = R"(["  File \"reference_mlp.py\", line 25, in forward\n    x = self.fc1(x)\n"])";
-constexpr std::string_view kTraces26 = R"(["  File \"reference_mlp.py\", line 26, in forward\n    x = torch.relu(x)\n"])";
+constexpr std::string_view kTraces26 =
+    R"(["  File \"reference_mlp.py\", line 26, in forward\n    x = torch.relu(x)\n"])";
 constexpr std::string_view kTraces27 = R"(["  File \"reference_mlp.py\", line 27, in forward\n    x = self.fc2(x)\n"])";
 
 class Seed000 {
  public:
   explicit Seed000(bool with_aten)
       : with_aten_(with_aten),
-        b_({{"backend", "kerntrail_spyre"}, {"metadata", "seed"}, {"provenance_level", "0"}, {"force_disable_caches", "true"},
+        b_({{"backend", "kerntrail_spyre"},
+            {"metadata", "seed"},
+            {"provenance_level", "0"},
+            {"force_disable_caches", "true"},
             {"program", "reference_mlp.py"}}) {}
 
   Built build() {
@@ -52,7 +56,8 @@ class Seed000 {
     b_.recorder().hook(record, true);
   }
 
-  Seen node(UnitId unit, std::string_view name, std::string_view op, std::string_view target, std::vector<UnitId> inputs) {
+  Seen node(UnitId unit, std::string_view name, std::string_view op, std::string_view target,
+            std::vector<UnitId> inputs) {
     Seen seen = b_.seen(unit);
     seen.text("name", name).text("op", op).text("target", target).refs("inputs", std::move(inputs), "list");
     return seen;
@@ -66,9 +71,12 @@ class Seed000 {
     const auto linear = [&](UnitId unit, std::string_view name, UnitId input, int line, std::string_view module) {
       Seen seen = node(unit, name, "call_function", "<built-in function linear>", {input});
       seen.stack(kFile, line, "x = self." + std::string(module) + "(x)");
-      seen.json("nn_module_stack", R"([{"key":"L__self___)" + std::string(module) + R"(","name":"L['self'].)" + std::string(module) +
-                                       R"(","class":"torch.nn.modules.linear.Linear"}])", "dict");
-      seen.json("source_fn_stack", R"([[")" + std::string(name) + R"(","<class 'torch.nn.modules.linear.Linear'>"]])", "list");
+      seen.json("nn_module_stack",
+                R"([{"key":"L__self___)" + std::string(module) + R"(","name":"L['self'].)" + std::string(module) +
+                    R"(","class":"torch.nn.modules.linear.Linear"}])",
+                "dict");
+      seen.json("source_fn_stack", R"([[")" + std::string(name) + R"(","<class 'torch.nn.modules.linear.Linear'>"]])",
+                "list");
       seen.json("keys", R"(["example_value","mutation_region_id","nn_module_stack","source_fn_stack","stack_trace"])");
       return seen;
     };
@@ -82,24 +90,32 @@ class Seed000 {
   }
 
   // A node that kept all its fields.
-  Seen anchor(UnitId unit, std::string_view name, std::string_view target, std::string_view aten, std::vector<UnitId> inputs,
-              std::size_t source) {
+  Seen anchor(UnitId unit, std::string_view name, std::string_view target, std::string_view aten,
+              std::vector<UnitId> inputs, std::size_t source) {
     constexpr std::array<std::string_view, 3> kCode{"x = self.fc1(x)", "x = torch.relu(x)", "x = self.fc2(x)"};
     constexpr std::array<std::string_view, 3> kNames{"x", "x_1", "x_2"};
     Seen seen = node(unit, name, "call_function", target, std::move(inputs));
     seen.stack(kFile, 25 + static_cast<int>(source), kCode[source]);
     const std::string module = source == 0 ? "fc1" : "fc2";
     if (source != 1) {
-      seen.json("nn_module_stack", R"([{"key":"L__self___)" + module + R"(","name":"L['self'].)" + module +
-                                       R"(","class":"torch.nn.modules.linear.Linear"}])", "dict");
+      seen.json("nn_module_stack",
+                R"([{"key":"L__self___)" + module + R"(","name":"L['self'].)" + module +
+                    R"(","class":"torch.nn.modules.linear.Linear"}])",
+                "dict");
     }
-    const std::string_view fn = source == 1 ? "<built-in method relu of type object>" : "<class 'torch.nn.modules.linear.Linear'>";
-    seen.json("source_fn_stack", R"([[")" + std::string(kNames[source]) + R"(",")" + std::string(fn) + R"("]])", "list");
+    const std::string_view fn =
+        source == 1 ? "<built-in method relu of type object>" : "<class 'torch.nn.modules.linear.Linear'>";
+    seen.json("source_fn_stack", R"([[")" + std::string(kNames[source]) + R"(",")" + std::string(fn) + R"("]])",
+              "list");
     seen.text("original_aten", aten, "OpOverload");
-    seen.from_node(R"([{"name":")" + std::string(kNames[source]) + R"(","pass":"","action":"create","graph":"pre","from":[]}])",
-                   {pre_[source]});
-    seen.json("keys", source == 1 ? R"(["from_node","mutation_region_id","original_aten","seq_nr","source_fn_stack","stack_trace","tensor_meta","val"])"
-                                  : R"(["from_node","mutation_region_id","nn_module_stack","original_aten","seq_nr","source_fn_stack","stack_trace","tensor_meta","val"])");
+    seen.from_node(
+        R"([{"name":")" + std::string(kNames[source]) + R"(","pass":"","action":"create","graph":"pre","from":[]}])",
+        {pre_[source]});
+    seen.json(
+        "keys",
+        source == 1
+            ? R"(["from_node","mutation_region_id","original_aten","seq_nr","source_fn_stack","stack_trace","tensor_meta","val"])"
+            : R"(["from_node","mutation_region_id","nn_module_stack","original_aten","seq_nr","source_fn_stack","stack_trace","tensor_meta","val"])");
     return seen;
   }
 
@@ -136,10 +152,12 @@ class Seed000 {
     if (with_aten_) {
       std::vector<Seen> before = inputs;
       before.push_back(permute);
-      before.push_back(anchor(aten[1], "addmm", "aten.addmm.default", "aten.addmm.default", {arg[1], arg[2], post_[0]}, 0));
+      before.push_back(
+          anchor(aten[1], "addmm", "aten.addmm.default", "aten.addmm.default", {arg[1], arg[2], post_[0]}, 0));
       before.push_back(anchor(post_[3], "relu", "aten.relu.default", "aten.relu.default", {aten[1]}, 1));
       before.push_back(permute_1);
-      before.push_back(anchor(aten[4], "addmm_1", "aten.addmm.default", "aten.addmm.default", {arg[4], post_[3], post_[4]}, 2));
+      before.push_back(
+          anchor(aten[4], "addmm_1", "aten.addmm.default", "aten.addmm.default", {arg[4], post_[3], post_[4]}, 2));
       before.push_back(node(output, "output", "output", "output", {aten[4]}));
       b_.snapshot("fx_aten", graph, before);
     }
@@ -179,9 +197,11 @@ class Seed000 {
         Seen seen = b_.seen(ops_[i]);
         seen.text("name", "op" + std::to_string(i)).text("buffer", "buf" + std::to_string(i));
         seen.text("ir_class", "ComputedBuffer").text("data_class", i == 0 || i == 3 ? "Reduction" : "Pointwise");
-        seen.json("attributes", stage == "ir_pre_pass"
-                                    ? R"(["annotations","data","layout","name","operation_name","origin_node","origins","traceback"])"
-                                    : R"(["annotations","data","dim_hints","layout","name","op_it_space_splits","operation_name","origin_node","origins","traceback"])");
+        seen.json(
+            "attributes",
+            stage == "ir_pre_pass"
+                ? R"(["annotations","data","layout","name","operation_name","origin_node","origins","traceback"])"
+                : R"(["annotations","data","dim_hints","layout","name","op_it_space_splits","operation_name","origin_node","origins","traceback"])");
         seen.refs("origins", all[i].origins).ref("origin_node", all[i].origin_node).empty("traceback");
         if (all[i].traces.empty()) {
           seen.empty("get_stack_traces", "OrderedSet");
@@ -195,13 +215,14 @@ class Seed000 {
   }
 
   static std::string source(int line) {
-    return R"({"file":"reference_mlp.py","start_line":)" + std::to_string(line) + R"(,"start_col":0,"end_line":null,"end_col":null})";
+    return R"({"file":"reference_mlp.py","start_line":)" + std::to_string(line) +
+           R"(,"start_col":0,"end_line":null,"end_col":null})";
   }
 
-  static std::string handle(std::string_view id, const std::string& source, std::string_view aten, const std::string& chain,
-                            const std::string& fused) {
-    return R"({"id":")" + std::string(id) + R"(","source":)" + source + R"(,"aten_op":")" + std::string(aten) + R"(","ir_chain":)" +
-           chain + R"(,"fused_from":)" + fused + R"(,"fusion_context":null})";
+  static std::string handle(std::string_view id, const std::string& source, std::string_view aten,
+                            const std::string& chain, const std::string& fused) {
+    return R"({"id":")" + std::string(id) + R"(","source":)" + source + R"(,"aten_op":")" + std::string(aten) +
+           R"(","ir_chain":)" + chain + R"(,"fused_from":)" + fused + R"(,"fusion_context":null})";
   }
 
   // The constituents of a matmul: the mm without a source, the permute with one.
@@ -233,8 +254,12 @@ class Seed000 {
       Seen seen = b_.seen(specs_[i]);
       seen.text("name", "op" + std::to_string(i)).text("op", kDeviceOps[i]).text("buffer", "buf" + std::to_string(i));
       seen.json("is_reduction", i == 0 || i == 3 ? "true" : "false");
-      seen.json("fields", R"(["op","is_reduction","iteration_space","args","op_info","tiled_symbols","symbolic_dim_bounds","debug_handle"])");
-      seen.refs("buffer_origins", all[i].origins).ref("buffer_origin_node", all[i].origin_node).empty("buffer_traceback");
+      seen.json(
+          "fields",
+          R"(["op","is_reduction","iteration_space","args","op_info","tiled_symbols","symbolic_dim_bounds","debug_handle"])");
+      seen.refs("buffer_origins", all[i].origins)
+          .ref("buffer_origin_node", all[i].origin_node)
+          .empty("buffer_traceback");
       if (all[i].traces.empty()) {
         seen.empty("buffer_get_stack_traces", "OrderedSet");
       } else {
@@ -254,10 +279,13 @@ class Seed000 {
     b_.recorder().claim(kernel_, "compiler", "origins", {post_.begin(), post_.end()});
     Seen seen = b_.seen(kernel_);
     seen.text("name", kKernelName);
-    seen.text("comment", "# Topologically Sorted Source Nodes: [x, x_1, x_2], Original ATen: [aten.linear, aten.addmm, aten.relu]");
+    seen.text(
+        "comment",
+        "# Topologically Sorted Source Nodes: [x, x_1, x_2], Original ATen: [aten.linear, aten.addmm, aten.relu]");
     seen.text("detailed", "# kernel path: none");
     b_.snapshot("kernel", graph, {seen});
-    b_.recorder().volatile_value(b_.recorder().unit_name(kernel_), "output_dir", "bundles/sdsc_fused_addmm_linear_relu_0");
+    b_.recorder().volatile_value(b_.recorder().unit_name(kernel_), "output_dir",
+                                 "bundles/sdsc_fused_addmm_linear_relu_0");
   }
 
   void bundle() {
