@@ -307,12 +307,9 @@ nb::object distribute_work(nb::handle buffer) {
   const spyre::BufferBody body = body_of(buffer);
   spyre::DivisionRequest request;
   request.stick_elements = spyre::stick_elements(body.output.dtype);
-  const spyre::BodyNode& root = body.nodes.at(body.roots.at(0));
-  if (root.kind == spyre::BodyKind::kOp && root.name == "to_dtype") {
-    // A conversion is padded to the sticks of both sides; the longer stick is a multiple of the shorter.
-    for (const spyre::HostBuffer& input : body.inputs) {
-      request.stick_elements = std::max(request.stick_elements, spyre::stick_elements(input.dtype));
-    }
+  // Operands of several types are padded to the longest stick, which is a multiple of the others.
+  for (const spyre::HostBuffer& input : body.inputs) {
+    request.stick_elements = std::max(request.stick_elements, spyre::stick_elements(input.dtype));
   }
   request.is_matmul = body.reduction_type == "batchmatmul";
   const auto space = spyre::iteration_space_of(body.ranges, body.reduction_ranges);
