@@ -22,7 +22,8 @@ std::size_t walk(const kerntrail::Capture& capture) {
     for (const UnitId unit : capture.snapshots[i].units) {
       seen += unit_name(capture, unit).size();
       for (const auto& [attr, value] : capture.attrs_at(unit, at)) {
-        seen += capture.text(value->text).size() + capture.text(value->python_type).size() + capture.text(value->repr).size();
+        seen += capture.text(value->text).size() + capture.text(value->python_type).size() +
+                capture.text(value->repr).size();
         seen += capture.innermost_user(value->loc) ? 1U : 0U;
         for (const UnitId ref : value->refs) seen += unit_name(capture, ref).size();
         if (capture.at(unit, attr, at) != value) std::abort();

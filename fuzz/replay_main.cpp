@@ -18,7 +18,8 @@ constexpr std::size_t kCuts = 16;  // per file
 void run(const std::vector<std::uint8_t>& bytes) {
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   for (std::size_t i = 0; i < kCuts; ++i) {
-    const std::vector<std::uint8_t> part(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() * i / kCuts));
+    const std::vector<std::uint8_t> part(bytes.begin(),
+                                         bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() * i / kCuts));
     LLVMFuzzerTestOneInput(part.data(), part.size());
   }
 }

@@ -20,8 +20,10 @@ void Capture::set(UnitId unit, AttrId attr, SnapshotId since, Observation observ
     return v.attr != key.first ? v.attr < key.first : v.since < key.second;
   };
   const auto place = std::lower_bound(list.begin(), list.end(), std::pair(attr, since), before);
-  if (place != list.end() && place->attr == attr && place->since == since) place->observation = std::move(observation);
-  else list.insert(place, Version{attr, since, std::move(observation)});
+  if (place != list.end() && place->attr == attr && place->since == since)
+    place->observation = std::move(observation);
+  else
+    list.insert(place, Version{attr, since, std::move(observation)});
 }
 
 const Observation* Capture::at(UnitId unit, AttrId attr, SnapshotId snapshot) const {
@@ -42,8 +44,10 @@ std::vector<std::pair<AttrId, const Observation*>> Capture::attrs_at(UnitId unit
   if (index(unit) >= versions_.size()) return out;
   for (const Version& v : versions_[index(unit)]) {
     if (v.since > snapshot) continue;
-    if (!out.empty() && out.back().first == v.attr) out.back().second = &v.observation;
-    else out.emplace_back(v.attr, &v.observation);
+    if (!out.empty() && out.back().first == v.attr)
+      out.back().second = &v.observation;
+    else
+      out.emplace_back(v.attr, &v.observation);
   }
   std::erase_if(out, [](const auto& entry) { return entry.second->state == State::kNoSlot; });
   return out;
@@ -66,7 +70,8 @@ std::optional<AttrId> Capture::find_attr(std::string_view name) const {
 std::vector<StageId> Capture::stages_in_order() const {
   std::vector<StageId> out;
   for (std::size_t i = 0; i < stages.size(); ++i) out.push_back(id_at<StageId>(i));
-  std::stable_sort(out.begin(), out.end(), [this](StageId a, StageId b) { return stages[index(a)].order < stages[index(b)].order; });
+  std::stable_sort(out.begin(), out.end(),
+                   [this](StageId a, StageId b) { return stages[index(a)].order < stages[index(b)].order; });
   return out;
 }
 
@@ -79,7 +84,9 @@ std::vector<SnapshotId> Capture::snapshots_of(CompileId compile, StageId stage) 
 }
 
 CompileId Capture::compile_of(UnitId unit) const { return graphs[index(units[index(unit)].graph)].compile; }
-CompileId Capture::compile_of(SnapshotId snapshot) const { return graphs[index(snapshots[index(snapshot)].graph)].compile; }
+CompileId Capture::compile_of(SnapshotId snapshot) const {
+  return graphs[index(snapshots[index(snapshot)].graph)].compile;
+}
 
 std::string_view Capture::text_of(UnitId unit, std::string_view attr, SnapshotId snapshot) const {
   const auto id = find_attr(attr);

@@ -34,7 +34,8 @@ class Sample {
     LocId loc;
   };
 
-  // In braces, so that the calls inside are made from left to right under every compiler: the file's bytes depend on it.
+  // In braces, so that the calls inside are made from left to right under every compiler: the file's bytes depend on
+  // it.
   struct Parts {
     State state;
     TextId type;
@@ -50,7 +51,12 @@ class Sample {
   Observation empty(std::string_view type) { return seen({State::kEmpty, r_.text(type)}); }
 
   void tables() {
-    r_.run({kFormatVersion, "kerntrail 0.1.0", "2.13.0", "3.11.2", "linux-x86_64", {{"level", "borders"}, {"force_disable_caches", "true"}, {"backend", "inductor"}}});
+    r_.run({kFormatVersion,
+            "kerntrail 0.1.0",
+            "2.13.0",
+            "3.11.2",
+            "linux-x86_64",
+            {{"level", "borders"}, {"force_disable_caches", "true"}, {"backend", "inductor"}}});
     pre_ = r_.stage({"fx_pre_grad", "FX Graph (pre-grad)", "compute node", "FX", 10});
     post_ = r_.stage({"fx_post_grad", "FX Graph (post-grad)", "compute node", "FX", 40});
     ir_ = r_.stage({"ir_pre_pass", "LoopLevelIR", "operation", "IR", 50});
@@ -67,11 +73,16 @@ class Sample {
     handle_ = r_.attr_kind({"debug_handle", ValueType::kHandle, "Spyre", "op_spec", true});
     place_ = r_.attr_kind({"place", ValueType::kLoc, "", "", false});
     val_ = r_.inventory_attr("val");
-    r_.hook({"post-grad passes", "torch._inductor.compile_fx._recursive_post_grad_passes", HookState::kInstalled, "", "stage fx_post_grad", 0, 0, "", true}, false);
-    r_.hook({"spyre passes", "torch_spyre.passes.CustomPreSchedulingPasses.__call__", HookState::kAbsent, "torch_spyre is not importable", "stage ir_post_pass", 0, 0, "", true}, false);
+    r_.hook({"post-grad passes", "torch._inductor.compile_fx._recursive_post_grad_passes", HookState::kInstalled, "",
+             "stage fx_post_grad", 0, 0, "", true},
+            false);
+    r_.hook({"spyre passes", "torch_spyre.passes.CustomPreSchedulingPasses.__call__", HookState::kAbsent,
+             "torch_spyre is not importable", "stage ir_post_pass", 0, 0, "", true},
+            false);
   }
 
-  LocId frame(std::string_view function, std::string_view code, int line, FrameClass frame_class, FrameRule rule, std::string_view file) {
+  LocId frame(std::string_view function, std::string_view code, int line, FrameClass frame_class, FrameRule rule,
+              std::string_view file) {
     Loc loc;
     loc.kind = LocKind::kRange;
     loc.text = r_.text(file);
@@ -87,31 +98,43 @@ class Sample {
   LocId chain(std::string_view code, int line) {
     Loc call;
     call.kind = LocKind::kCall;
-    call.child = frame("forward", "return F.linear(input, self.weight, self.bias)", 134, FrameClass::kLibrary, FrameRule::kTorchPath, "torch/nn/modules/linear.py");
+    call.child = frame("forward", "return F.linear(input, self.weight, self.bias)", 134, FrameClass::kLibrary,
+                       FrameRule::kTorchPath, "torch/nn/modules/linear.py");
     call.caller = frame("forward", code, line, FrameClass::kUser, FrameRule::kElsewhere, kFile);
     return r_.loc(call);
   }
 
-  ObservedUnit node(UnitId unit, std::string_view name, std::string_view op, const Line* line, std::string_view module) {
+  ObservedUnit node(UnitId unit, std::string_view name, std::string_view op, const Line* line,
+                    std::string_view module) {
     ObservedUnit out{unit, {{name_, text(name)}, {op_, text(op)}}};
     if (!line) return out;
-    out.attrs.push_back({stack_, seen({State::kPresent, r_.text("str"), r_.text(fmt::format("  File \"{}\", line {}, in forward\n    {}", kFile, line->number, line->code)), line->loc})});
-    out.attrs.push_back({modules_, json("dict", fmt::format(R"({{"L['self'].{0}":["{0}","torch.nn.Linear"]}})", module))});
+    out.attrs.push_back(
+        {stack_,
+         seen({State::kPresent, r_.text("str"),
+               r_.text(fmt::format("  File \"{}\", line {}, in forward\n    {}", kFile, line->number, line->code)),
+               line->loc})});
+    out.attrs.push_back(
+        {modules_, json("dict", fmt::format(R"({{"L['self'].{0}":["{0}","torch.nn.Linear"]}})", module))});
     out.attrs.push_back({val_, json("FakeTensor", R"({"dtype":"float16","shape":[4,8],"stride":[8,1]})")});
     return out;
   }
 
   void joint_graph(CompileId compile) {
     const GraphId graph = r_.graph(compile, "fx", "inference");
-    lines_ = {{{12, "x = self.fc1(x)", chain("x = self.fc1(x)", 12)}, {13, "x = torch.relu(x)", chain("x = torch.relu(x)", 13)}, {14, "return self.fc2(x)", chain("return self.fc2(x)", 14)}}};
+    lines_ = {{{12, "x = self.fc1(x)", chain("x = self.fc1(x)", 12)},
+               {13, "x = torch.relu(x)", chain("x = torch.relu(x)", 13)},
+               {14, "return self.fc2(x)", chain("return self.fc2(x)", 14)}}};
     for (auto& unit : nodes_) unit = r_.unit(graph, UnitKind::kFxNode);
-    std::vector<ObservedUnit> units = {node(nodes_[0], "l_x_", "placeholder", nullptr, ""), node(nodes_[1], "x", "call_function", &lines_[0], "fc1"),
-                                       node(nodes_[2], "x_1", "call_function", &lines_[1], "act"), node(nodes_[3], "x_2", "call_function", &lines_[2], "fc2"),
-                                       node(nodes_[4], "output", "output", nullptr, "")};
+    std::vector<ObservedUnit> units = {
+        node(nodes_[0], "l_x_", "placeholder", nullptr, ""), node(nodes_[1], "x", "call_function", &lines_[0], "fc1"),
+        node(nodes_[2], "x_1", "call_function", &lines_[1], "act"),
+        node(nodes_[3], "x_2", "call_function", &lines_[2], "fc2"), node(nodes_[4], "output", "output", nullptr, "")};
     r_.snapshot(pre_, graph, units);
     for (std::size_t i = 1; i <= 3; ++i) {
       units[i].attrs.push_back({aten_, text(i == 2 ? "aten.relu.default" : "aten.addmm.default")});
-      units[i].attrs.push_back({from_node_, json("list", R"([{"name":"x","target":"linear","pass":"Interpreter_PropagateUnbackedSymInts"}])", {nodes_[i]})});
+      units[i].attrs.push_back(
+          {from_node_, json("list", R"([{"name":"x","target":"linear","pass":"Interpreter_PropagateUnbackedSymInts"}])",
+                            {nodes_[i]})});
     }
     // The relu lost its stack and has an empty module stack: what a post-grad rewrite may leave behind.
     units[2].attrs.erase(units[2].attrs.begin() + 2);
@@ -125,15 +148,25 @@ class Sample {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       ops_[i] = r_.unit(graph, UnitKind::kOperation);
       Observation unreadable = seen({State::kUnreadable, r_.text("Node")});
-      units.push_back({ops_[i], {{name_, text(fmt::format("op{}", i))},
-                                 {origins_, seen({State::kPresent, r_.text("OrderedSet"), TextId::kNone, LocId::kNone, {nodes_[i + 1]}})},
-                                 {origin_node_, i == 1 ? unreadable : seen({State::kPresent, r_.text("Node"), TextId::kNone, LocId::kNone, {nodes_[i + 1]}})},
-                                 {place_, seen({State::kPresent, r_.text("Loc"), TextId::kNone, lines_[i].loc})}}});
+      units.push_back(
+          {ops_[i],
+           {{name_, text(fmt::format("op{}", i))},
+            {origins_, seen({State::kPresent, r_.text("OrderedSet"), TextId::kNone, LocId::kNone, {nodes_[i + 1]}})},
+            {origin_node_,
+             i == 1 ? unreadable
+                    : seen({State::kPresent, r_.text("Node"), TextId::kNone, LocId::kNone, {nodes_[i + 1]}})},
+            {place_, seen({State::kPresent, r_.text("Loc"), TextId::kNone, lines_[i].loc})}}});
     }
     r_.snapshot(ir_, graph, units);
     const GraphId schedule = r_.graph(compile, "schedule", "inference");
     const UnitId group = r_.unit(schedule, UnitKind::kGroup);
-    const std::vector<ObservedUnit> groups = {{group, {{name_, text("op0_op1_op2")}, {origins_, seen({State::kPresent, r_.text("OrderedSet"), TextId::kNone, LocId::kNone, {nodes_[1], nodes_[2], nodes_[3]}})}}}};
+    const std::vector<ObservedUnit> groups = {{group,
+                                               {{name_, text("op0_op1_op2")},
+                                                {origins_, seen({State::kPresent,
+                                                                 r_.text("OrderedSet"),
+                                                                 TextId::kNone,
+                                                                 LocId::kNone,
+                                                                 {nodes_[1], nodes_[2], nodes_[3]}})}}}};
     r_.snapshot(schedule_, schedule, groups);
   }
 
@@ -142,7 +175,10 @@ class Sample {
     const UnitId kernel = r_.unit(graph, UnitKind::kKernel);
     const UnitId call = r_.unit(graph, UnitKind::kKernelCall, "kernel call");
     const UnitId file = r_.unit(graph, UnitKind::kBundleFile, "bundle file");
-    const std::vector<ObservedUnit> units = {{kernel, {{name_, text("cpp_fused_addmm_relu_0")}, {handle_, json("DebugHandle", R"({"id":"605170506422197115","source":null,"ir_chain":["x","buf0"]})")}}}};
+    const std::vector<ObservedUnit> units = {
+        {kernel,
+         {{name_, text("cpp_fused_addmm_relu_0")},
+          {handle_, json("DebugHandle", R"({"id":"605170506422197115","source":null,"ir_chain":["x","buf0"]})")}}}};
     r_.snapshot(kernel_, graph, units);
     r_.link("define_kernel", {ops_.begin(), ops_.end()}, {kernel});
     r_.link("call_kernel", {kernel}, {call});
@@ -163,14 +199,18 @@ class Sample {
     r_.loc(opaque);
     r_.close_compile(compile);
     r_.note({"stage-absent", Severity::kInfo, "stage fx_joint was not observed", compile, GraphId::kNone});
-    r_.source({std::string(kFile), "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", {{12, "        x = self.fc1(x)"}, {13, "        x = torch.relu(x)"}, {14, "        return self.fc2(x)"}}});
+    r_.source(
+        {std::string(kFile),
+         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+         {{12, "        x = self.fc1(x)"}, {13, "        x = torch.relu(x)"}, {14, "        return self.fc2(x)"}}});
     r_.hook({"post-grad passes", "", HookState::kInstalled, "", "", 1, 0, "", true}, true);
     r_.end(true);
   }
 
   Recorder& r_;
   StageId pre_{}, post_{}, ir_{}, schedule_{}, kernel_{};
-  AttrId name_{}, op_{}, stack_{}, modules_{}, aten_{}, from_node_{}, origins_{}, origin_node_{}, handle_{}, place_{}, val_{};
+  AttrId name_{}, op_{}, stack_{}, modules_{}, aten_{}, from_node_{}, origins_{}, origin_node_{}, handle_{}, place_{},
+      val_{};
   std::array<Line, 3> lines_{};
   std::array<UnitId, 5> nodes_{};
   std::array<UnitId, 3> ops_{};
@@ -183,10 +223,14 @@ class RandomRun {
   RandomRun(Recorder& r, std::uint64_t seed) : r_(r), random_(seed) {}
 
   Shown all(int steps) {
-    r_.run({kFormatVersion, "random", any_text(), any_text(), "", {{"a", any_text()}, {any_text(), "b"}, {"a", "twice"}}});
-    for (int i = below(4); i >= 0; --i) stages_.push_back(r_.stage({fmt::format("stage{}{}", i, any_text()), any_text(), any_text(), "FX", below(100) - 50}));
+    r_.run(
+        {kFormatVersion, "random", any_text(), any_text(), "", {{"a", any_text()}, {any_text(), "b"}, {"a", "twice"}}});
+    for (int i = below(4); i >= 0; --i)
+      stages_.push_back(
+          r_.stage({fmt::format("stage{}{}", i, any_text()), any_text(), any_text(), "FX", below(100) - 50}));
     for (std::size_t i = 0; i < 10; ++i) {
-      attrs_.push_back(r_.attr_kind({fmt::format("attr{}{}", i, any_text()), static_cast<ValueType>(i), any_text(), "elsewhere", chance(2)}));
+      attrs_.push_back(r_.attr_kind(
+          {fmt::format("attr{}{}", i, any_text()), static_cast<ValueType>(i), any_text(), "elsewhere", chance(2)}));
     }
     new_compile();
     for (int i = 0; i < steps; ++i) step();
@@ -208,7 +252,9 @@ class RandomRun {
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
   bool chance(int n) { return below(n) == 0; }
   template <class T>
-  const T& pick(const std::vector<T>& from) { return from[random_() % from.size()]; }
+  const T& pick(const std::vector<T>& from) {
+    return from[random_() % from.size()];
+  }
 
   std::string any_text() {
     if (chance(3)) return pick(hostile_texts());
@@ -283,12 +329,14 @@ class RandomRun {
   void snapshot() {
     OneGraph& graph = graphs_[random_() % graphs_.size()];
     if (!chance(5)) change_units(graph);
-    if (!graph.members.empty() && chance(4)) graph.members.erase(graph.members.begin() + below(static_cast<int>(graph.members.size())));
+    if (!graph.members.empty() && chance(4))
+      graph.members.erase(graph.members.begin() + below(static_cast<int>(graph.members.size())));
     std::vector<ObservedUnit> units;
     for (const std::size_t i : graph.members) {
       ObservedUnit seen{units_[i].unit, {}};
       for (const auto& [attr, value] : units_[i].attrs) seen.attrs.push_back({attr, value});
-      std::shuffle(seen.attrs.begin(), seen.attrs.begin() + static_cast<std::ptrdiff_t>(chance(2) ? seen.attrs.size() : 0), random_);
+      std::shuffle(seen.attrs.begin(),
+                   seen.attrs.begin() + static_cast<std::ptrdiff_t>(chance(2) ? seen.attrs.size() : 0), random_);
       units.push_back(std::move(seen));
     }
     const SnapshotId id = r_.snapshot(pick(stages_), graph.id, units);
@@ -307,11 +355,20 @@ class RandomRun {
       case 3:
         if (!units_.empty()) r_.claim(pick(units_).unit, any_text(), any_text(), some_units());
         break;
-      case 4: r_.note({any_text(), static_cast<Severity>(below(3)), any_text(), chance(2) ? pick(compiles_) : CompileId::kNone, graphs_.front().id}); break;
+      case 4:
+        r_.note({any_text(), static_cast<Severity>(below(3)), any_text(),
+                 chance(2) ? pick(compiles_) : CompileId::kNone, graphs_.front().id});
+        break;
       case 5: r_.volatile_value("run", any_text(), any_text()); break;
-      case 6: r_.source({any_text(), fmt::format("{}", below(1000000)), {{1 + below(50), any_text()}, {100, "x"}}}); break;
+      case 6:
+        r_.source({any_text(), fmt::format("{}", below(1000000)), {{1 + below(50), any_text()}, {100, "x"}}});
+        break;
       case 7: r_.force_full(); break;
-      case 8: r_.hook({fmt::format("hook{}", below(5)), any_text(), static_cast<HookState>(below(3)), any_text(), any_text(), 3, 1, any_text(), chance(2)}, chance(2)); break;
+      case 8:
+        r_.hook({fmt::format("hook{}", below(5)), any_text(), static_cast<HookState>(below(3)), any_text(), any_text(),
+                 3, 1, any_text(), chance(2)},
+                chance(2));
+        break;
       case 9:
         if (chance(4)) r_.close_compile(pick(compiles_));
         break;
@@ -347,16 +404,24 @@ std::string settings_text(const Settings& settings) {
 }
 
 void describe_tables(const Capture& c, std::string& out) {
-  out += fmt::format("run {} {:?} {:?} {:?} {:?} {}\n", c.run.format_version, c.run.tool, c.run.torch, c.run.python, c.run.platform, settings_text(c.run.settings));
-  for (const auto& s : c.stages) out += fmt::format("stage {:?} {:?} {:?} {:?} {}\n", s.key, s.title, s.noun, s.layer, s.order);
-  for (const auto& a : c.attr_kinds) out += fmt::format("attr {:?} {} {:?} {:?} {}\n", a.name, value_type_name(a.type), a.layer, a.first_stage, a.provenance);
+  out += fmt::format("run {} {:?} {:?} {:?} {:?} {}\n", c.run.format_version, c.run.tool, c.run.torch, c.run.python,
+                     c.run.platform, settings_text(c.run.settings));
+  for (const auto& s : c.stages)
+    out += fmt::format("stage {:?} {:?} {:?} {:?} {}\n", s.key, s.title, s.noun, s.layer, s.order);
+  for (const auto& a : c.attr_kinds)
+    out += fmt::format("attr {:?} {} {:?} {:?} {}\n", a.name, value_type_name(a.type), a.layer, a.first_stage,
+                       a.provenance);
   for (const auto& h : c.hooks) {
-    out += fmt::format("hook {:?} {:?} {} {:?} {:?} {} {} {:?} {}\n", h.label, h.attribute, hook_state_name(h.state), h.detail, h.lost, h.fired, h.errors, h.last_error, h.restored);
+    out += fmt::format("hook {:?} {:?} {} {:?} {:?} {} {} {:?} {}\n", h.label, h.attribute, hook_state_name(h.state),
+                       h.detail, h.lost, h.fired, h.errors, h.last_error, h.restored);
   }
-  for (std::size_t i = 0; i < c.texts.size(); ++i) out += fmt::format("text {} {:?}\n", static_cast<bool>(c.text_is_json[i]), c.texts[i]);
+  for (std::size_t i = 0; i < c.texts.size(); ++i)
+    out += fmt::format("text {} {:?}\n", static_cast<bool>(c.text_is_json[i]), c.texts[i]);
   for (const auto& l : c.locs) {
-    out += fmt::format("loc {} {} {} {} {} {} {} {} {} {} {} {} {}\n", loc_kind_name(l.kind), index(l.text), index(l.function), index(l.code), l.line, l.col, l.end_line, l.end_col,
-                       frame_class_name(l.frame_class), frame_rule_name(l.rule), index(l.child), index(l.caller), numbers(l.parts));
+    out += fmt::format("loc {} {} {} {} {} {} {} {} {} {} {} {} {}\n", loc_kind_name(l.kind), index(l.text),
+                       index(l.function), index(l.code), l.line, l.col, l.end_line, l.end_col,
+                       frame_class_name(l.frame_class), frame_rule_name(l.rule), index(l.child), index(l.caller),
+                       numbers(l.parts));
   }
 }
 
@@ -369,21 +434,28 @@ Shown record_random(Recorder& recorder, std::uint64_t seed, int steps) { return 
 std::string described(const Capture& c) {
   std::string out;
   describe_tables(c, out);
-  for (const auto& v : c.compiles) out += fmt::format("compile {:?} {} {:?} {}\n", v.torch_id, v.attempt, v.backend, settings_text(v.attributes));
-  for (const auto& v : c.graphs) out += fmt::format("graph {} {} {:?} {:?} {:?}\n", index(v.compile), v.ordinal, v.kind, v.direction, v.path);
-  for (const auto& v : c.units) out += fmt::format("unit {} {} {} {:?}\n", index(v.graph), unit_kind_name(v.kind), v.ordinal, v.seen_only_as);
+  for (const auto& v : c.compiles)
+    out += fmt::format("compile {:?} {} {:?} {}\n", v.torch_id, v.attempt, v.backend, settings_text(v.attributes));
+  for (const auto& v : c.graphs)
+    out += fmt::format("graph {} {} {:?} {:?} {:?}\n", index(v.compile), v.ordinal, v.kind, v.direction, v.path);
+  for (const auto& v : c.units)
+    out += fmt::format("unit {} {} {} {:?}\n", index(v.graph), unit_kind_name(v.kind), v.ordinal, v.seen_only_as);
   for (std::size_t i = 0; i < c.snapshots.size(); ++i) {
     const Snapshot& s = c.snapshots[i];
     out += fmt::format("snapshot {} {} {} {} {}\n", index(s.stage), index(s.graph), numbers(s.units), s.digest, s.full);
     for (const UnitId unit : s.units) {
       for (const auto& [attr, v] : c.attrs_at(unit, id_at<SnapshotId>(i))) {
-        out += fmt::format("  {} {} {} {} {} {} {} {}\n", index(unit), index(attr), state_name(v->state), index(v->python_type), index(v->repr), index(v->text), index(v->loc), numbers(v->refs));
+        out += fmt::format("  {} {} {} {} {} {} {} {}\n", index(unit), index(attr), state_name(v->state),
+                           index(v->python_type), index(v->repr), index(v->text), index(v->loc), numbers(v->refs));
       }
     }
   }
   for (const auto& v : c.links) out += fmt::format("link {:?} {} {}\n", v.kind, numbers(v.from), numbers(v.to));
-  for (const auto& v : c.claims) out += fmt::format("claim {} {:?} {:?} {}\n", index(v.kernel), v.claimant, v.evidence, numbers(v.units));
-  for (const auto& v : c.notes) out += fmt::format("note {:?} {} {:?} {} {}\n", v.code, severity_name(v.severity), v.text, index(v.compile), index(v.graph));
+  for (const auto& v : c.claims)
+    out += fmt::format("claim {} {:?} {:?} {}\n", index(v.kernel), v.claimant, v.evidence, numbers(v.units));
+  for (const auto& v : c.notes)
+    out += fmt::format("note {:?} {} {:?} {} {}\n", v.code, severity_name(v.severity), v.text, index(v.compile),
+                       index(v.graph));
   for (const auto& v : c.volatiles) out += fmt::format("volatile {:?} {:?} {:?}\n", v.of, v.key, v.value);
   for (const auto& v : c.sources) {
     out += fmt::format("source {:?} {:?}\n", v.file, v.sha256);
@@ -398,10 +470,26 @@ std::string described(const Capture& c) {
 
 const std::vector<std::string>& hostile_texts() {
   using namespace std::string_literals;
-  static const std::vector<std::string> texts = {
-      "", " ", "\"quoted\"", "back\\slash\\", "line\nline\r\nline", "tab\tbell\aescape\x1B[31m", "nul\0nul"s, "</script><!-- & -->", "{\"record\":\"end\"}",
-      "caf\xC3\xA9 \xE2\x9C\x93 \xF0\x9F\x98\x80", "\xED\xA0\xBD\xED\xB8\x80", "\xFF\xFE\x80", "cut \xE2\x82", "\\ud83d", "\xEF\xBF\xBD", "c0.n0", "|||`*_#[]()", std::string(5000, 'x'),
-      "\x7F", "\xE2\x80\xA8\xE2\x80\xA9"};
+  static const std::vector<std::string> texts = {"",
+                                                 " ",
+                                                 "\"quoted\"",
+                                                 "back\\slash\\",
+                                                 "line\nline\r\nline",
+                                                 "tab\tbell\aescape\x1B[31m",
+                                                 "nul\0nul"s,
+                                                 "</script><!-- & -->",
+                                                 "{\"record\":\"end\"}",
+                                                 "caf\xC3\xA9 \xE2\x9C\x93 \xF0\x9F\x98\x80",
+                                                 "\xED\xA0\xBD\xED\xB8\x80",
+                                                 "\xFF\xFE\x80",
+                                                 "cut \xE2\x82",
+                                                 "\\ud83d",
+                                                 "\xEF\xBF\xBD",
+                                                 "c0.n0",
+                                                 "|||`*_#[]()",
+                                                 std::string(5000, 'x'),
+                                                 "\x7F",
+                                                 "\xE2\x80\xA8\xE2\x80\xA9"};
   return texts;
 }
 

@@ -72,7 +72,8 @@ TEST(Capture, FindsTheVersionInForce) {
 }
 
 // Against a plain map from (unit, attr, snapshot) to what was set.
-RC_GTEST_PROP(Capture, AgreesWithANaiveTable, (const std::vector<std::tuple<std::uint8_t, std::uint8_t, std::uint8_t, std::uint8_t>>& sets)) {
+RC_GTEST_PROP(Capture, AgreesWithANaiveTable,
+              (const std::vector<std::tuple<std::uint8_t, std::uint8_t, std::uint8_t, std::uint8_t>>& sets)) {
   Capture c;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Observation> table;
   for (const auto& [u, a, s, t] : sets) {
@@ -96,7 +97,8 @@ RC_GTEST_PROP(Capture, AgreesWithANaiveTable, (const std::vector<std::tuple<std:
       }
       const auto all = c.attrs_at(id<UnitId>(u), id<SnapshotId>(s));
       RC_ASSERT(all.size() == expected.size());
-      for (std::size_t i = 0; i < all.size(); ++i) RC_ASSERT(all[i].first == expected[i].first && *all[i].second == expected[i].second);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        RC_ASSERT(all[i].first == expected[i].first && *all[i].second == expected[i].second);
     }
   }
 }

@@ -17,7 +17,9 @@ std::uint64_t signed_bits(std::int64_t v) { return static_cast<std::uint64_t>(v)
 
 }  // namespace
 
-void ContentHashes::add_text(std::string_view text, bool is_json) { texts_.push_back(base::hash64(text, is_json ? 1 : 0)); }
+void ContentHashes::add_text(std::string_view text, bool is_json) {
+  texts_.push_back(base::hash64(text, is_json ? 1 : 0));
+}
 void ContentHashes::add_unit(std::string_view unit_name) { units_.push_back(base::hash64(unit_name)); }
 void ContentHashes::add_attr(std::string_view attr_name) { attrs_.push_back(base::hash64(attr_name)); }
 std::uint64_t ContentHashes::text(TextId id) const { return look_up(texts_, id); }
@@ -27,8 +29,8 @@ void ContentHashes::add_loc(const Loc& l) {
   std::uint64_t h = base::hash64(static_cast<std::uint64_t>(l.kind), 0);
   for (const std::uint64_t part :
        {text(l.text), text(l.function), text(l.code), signed_bits(l.line), signed_bits(l.col), signed_bits(l.end_line),
-        signed_bits(l.end_col), static_cast<std::uint64_t>(l.frame_class), static_cast<std::uint64_t>(l.rule), loc(l.child),
-        loc(l.caller), static_cast<std::uint64_t>(l.parts.size())}) {
+        signed_bits(l.end_col), static_cast<std::uint64_t>(l.frame_class), static_cast<std::uint64_t>(l.rule),
+        loc(l.child), loc(l.caller), static_cast<std::uint64_t>(l.parts.size())}) {
     h = base::hash64(part, h);
   }
   for (const LocId part : l.parts) h = base::hash64(loc(part), h);
@@ -38,7 +40,8 @@ void ContentHashes::add_loc(const Loc& l) {
 std::uint64_t ContentHashes::observation(const Observation& value) const {
   if (value.state == State::kNoSlot) return 0;
   std::uint64_t h = base::hash64(static_cast<std::uint64_t>(value.state), 0);
-  for (const std::uint64_t part : {text(value.python_type), text(value.repr), text(value.text), loc(value.loc)}) h = base::hash64(part, h);
+  for (const std::uint64_t part : {text(value.python_type), text(value.repr), text(value.text), loc(value.loc)})
+    h = base::hash64(part, h);
   for (const UnitId ref : value.refs) h = base::hash64(units_[index(ref)], h);
   return h == 0 ? 1 : h;  // 0 is kept for no_slot
 }

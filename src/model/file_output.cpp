@@ -33,7 +33,8 @@ class PlainOutput final : public FileOutput {
 // One frame from a write to the next seal.
 class ZstdOutput final : public FileOutput {
  public:
-  ZstdOutput(int descriptor, std::string path) : FileOutput(descriptor, std::move(path)), context_(ZSTD_createCCtx()), out_(ZSTD_CStreamOutSize()) {
+  ZstdOutput(int descriptor, std::string path)
+      : FileOutput(descriptor, std::move(path)), context_(ZSTD_createCCtx()), out_(ZSTD_CStreamOutSize()) {
     if (!context_) return;
     ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel, kZstdLevel);
     ZSTD_CCtx_setParameter(context_, ZSTD_c_checksumFlag, 1);

@@ -36,8 +36,10 @@ std::size_t depth_of(std::string_view json) {
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (quoted) {
-      if (c == '\\') ++i;
-      else if (c == '"') quoted = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == '{' || c == '[') {
@@ -56,8 +58,10 @@ std::string repaired_utf8(std::string_view text) {
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t n = code_point_size(text, i);
-    if (n == 0) out += kReplacement;
-    else out.append(text, i, n);
+    if (n == 0)
+      out += kReplacement;
+    else
+      out.append(text, i, n);
     i += n == 0 ? 1 : n;
   }
   return out;
@@ -71,8 +75,10 @@ std::string without_white_space(std::string_view json) {
     const char c = json[i];
     if (quoted) {
       out += c;
-      if (c == '\\' && i + 1 < json.size()) out += json[++i];
-      else if (c == '"') quoted = false;
+      if (c == '\\' && i + 1 < json.size())
+        out += json[++i];
+      else if (c == '"')
+        quoted = false;
     } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r') {
       out += c;
       quoted = c == '"';

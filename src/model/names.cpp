@@ -11,17 +11,20 @@ namespace {
 template <std::size_t N>
 using Names = std::array<std::string_view, N>;
 
-constexpr Names<10> kValueTypes = {"text", "stack", "ref", "refs", "op", "modules", "node_sources", "handle", "loc", "json"};
+constexpr Names<10> kValueTypes = {"text",    "stack",        "ref",    "refs", "op",
+                                   "modules", "node_sources", "handle", "loc",  "json"};
 constexpr Names<4> kStates = {"present", "empty", "no_slot", "unreadable"};
 constexpr Names<3> kHookStates = {"installed", "absent", "failed"};
 constexpr Names<5> kLocKinds = {"range", "call", "fused", "named", "opaque"};
 constexpr Names<5> kFrameClasses = {"unknown", "user", "library", "compiler", "generated"};
 constexpr Names<6> kFrameRules = {"none", "torch_path", "site_packages", "standard_library", "not_a_file", "elsewhere"};
-constexpr Names<8> kUnitKinds = {"fx_node", "operation", "group", "op_spec", "kernel", "kernel_call", "bundle_file", "other"};
+constexpr Names<8> kUnitKinds = {"fx_node", "operation",   "group",       "op_spec",
+                                 "kernel",  "kernel_call", "bundle_file", "other"};
 constexpr std::string_view kUnitLetters = "nospklfu";
 constexpr Names<3> kSeverities = {"info", "warning", "error"};
-constexpr Names<model::kRecordKinds> kRecords = {"run",   "stage", "attr_kind", "hook", "text",  "loc",  "compile",  "graph", "unit",
-                                                 "attr",  "snapshot", "link",   "claim", "note", "volatile", "source", "end"};
+constexpr Names<model::kRecordKinds> kRecords = {"run",     "stage", "attr_kind", "hook",   "text",     "loc",
+                                                 "compile", "graph", "unit",      "attr",   "snapshot", "link",
+                                                 "claim",   "note",  "volatile",  "source", "end"};
 
 template <std::size_t N, class E>
 std::string_view name_in(const Names<N>& names, E v) {

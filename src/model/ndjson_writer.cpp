@@ -42,7 +42,8 @@ class IdText {
 
 // Most strings of a capture (ids, names, keys) need no escape: those are copied in one piece.
 void append_quoted(std::string& out, std::string_view text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
   if (!plain) return base::append_json_string(out, text, false);
   out += '"';
   out += text;
@@ -76,8 +77,10 @@ class Line {
   template <std::integral T>
   Line& always(std::string_view key, T value) {
     begin(key);
-    if constexpr (std::is_same_v<T, bool>) out_ += value ? "true" : "false";
-    else append_number(out_, value);
+    if constexpr (std::is_same_v<T, bool>)
+      out_ += value ? "true" : "false";
+    else
+      append_number(out_, value);
     return *this;
   }
   Line& text(std::string_view key, std::string_view value) { return value.empty() ? *this : always(key, value); }
@@ -96,19 +99,25 @@ class Line {
   }
   // An array: `append` adds one item to the text it is given. Left out where there are no items.
   template <class Items, class Append>
-  Line& list(std::string_view key, const Items& items, Append append) { return several(key, items, append, '[', ']'); }
+  Line& list(std::string_view key, const Items& items, Append append) {
+    return several(key, items, append, '[', ']');
+  }
   // An object: `append_key` and `append_value` as above.
   template <class Items, class Key, class Value>
   Line& members(std::string_view key, const Items& items, Key append_key, Value append_value) {
-    return several(key, items, [&](std::string& out, const auto& item) {
-      append_key(out, item);
-      out += ':';
-      append_value(out, item);
-    }, '{', '}');
+    return several(
+        key, items,
+        [&](std::string& out, const auto& item) {
+          append_key(out, item);
+          out += ':';
+          append_value(out, item);
+        },
+        '{', '}');
   }
   Line& settings(std::string_view key, const Settings& values) {
-    return members(key, values, [](std::string& out, const auto& v) { append_quoted(out, v.first); },
-                   [](std::string& out, const auto& v) { append_quoted(out, v.second); });
+    return members(
+        key, values, [](std::string& out, const auto& v) { append_quoted(out, v.first); },
+        [](std::string& out, const auto& v) { append_quoted(out, v.second); });
   }
 
  private:
@@ -258,8 +267,10 @@ void NdjsonWriter::text(TextId id, std::string_view text, bool is_json) {
   {
     Line line(*state_->out, RecordKind::kText);
     line.id("id", id);
-    if (is_json) line.raw("json", text);
-    else line.always("text", text);
+    if (is_json)
+      line.raw("json", text);
+    else
+      line.always("text", text);
   }
   state_->flush_if_full();
 }
@@ -276,7 +287,8 @@ void NdjsonWriter::loc(LocId id, const Loc& loc) {
     if (loc.frame_class != FrameClass::kUnknown) line.always("class", frame_class_name(loc.frame_class));
     if (loc.rule != FrameRule::kNone) line.always("rule", frame_rule_name(loc.rule));
     line.id(loc.kind == LocKind::kCall ? "callee" : "child", loc.child).id("caller", loc.caller);
-    line.list("parts", loc.parts, [](std::string& out, LocId part) { append_number(out, static_cast<std::uint32_t>(part)); });
+    line.list("parts", loc.parts,
+              [](std::string& out, LocId part) { append_number(out, static_cast<std::uint32_t>(part)); });
   }
   state_->flush_if_full();
 }
@@ -354,7 +366,9 @@ void NdjsonWriter::link(const Link& link) {
 void NdjsonWriter::claim(const Claim& claim) {
   {
     Line line(*state_->out, RecordKind::kClaim);
-    line.always("kernel", state_->unit_id(claim.kernel).view()).always("claimant", claim.claimant).text("evidence", claim.evidence);
+    line.always("kernel", state_->unit_id(claim.kernel).view())
+        .always("claimant", claim.claimant)
+        .text("evidence", claim.evidence);
     state_->units_member(line, "units", claim.units);
   }
   state_->flush_if_full();
@@ -379,8 +393,9 @@ void NdjsonWriter::source(const SourceFile& source) {
   {
     Line line(*state_->out, RecordKind::kSource);
     line.always("file", source.file).text("sha256", source.sha256);
-    line.members("lines", source.lines, [](std::string& out, const auto& v) { append_quoted(out, std::to_string(v.first)); },
-                 [](std::string& out, const auto& v) { append_quoted(out, v.second); });
+    line.members(
+        "lines", source.lines, [](std::string& out, const auto& v) { append_quoted(out, std::to_string(v.first)); },
+        [](std::string& out, const auto& v) { append_quoted(out, v.second); });
   }
   state_->flush_if_full();
 }
@@ -389,8 +404,9 @@ void NdjsonWriter::end(const EndRecord& end) {
   {
     Line line(*state_->out, RecordKind::kEnd);
     line.always("status", end.complete ? "complete" : "partial");
-    line.members("counts", end.counts, [](std::string& out, const auto& v) { append_quoted(out, v.first); },
-                 [](std::string& out, const auto& v) { append_number(out, v.second); });
+    line.members(
+        "counts", end.counts, [](std::string& out, const auto& v) { append_quoted(out, v.first); },
+        [](std::string& out, const auto& v) { append_number(out, v.second); });
   }
   close();
 }

@@ -32,7 +32,8 @@ std::string sample_text() {
 
 TEST(NdjsonWriter, EveryLineIsAnObjectThatBeginsWithItsKind) {
   std::set<std::string> kinds;
-  for (const std::string_view line : base::split_lines(sample_text())) {
+  const std::string text = sample_text();
+  for (const std::string_view line : base::split_lines(text)) {
     const auto json = base::Json::parse(line);
     ASSERT_TRUE(json) << line;
     ASSERT_FALSE(json->as_object().empty());
@@ -48,16 +49,17 @@ TEST(NdjsonWriter, EveryLineIsAnObjectThatBeginsWithItsKind) {
 
 TEST(NdjsonWriter, SpellsRecordsAsDocumented) {
   const std::string out = sample_text();
-  for (const std::string_view expected : {
-           R"j({"record":"stage","key":"fx_pre_grad","title":"FX Graph (pre-grad)","noun":"compute node","layer":"FX","order":10})j",
-           R"j({"record":"attr_kind","name":"stack_trace","type":"stack","layer":"FX","first_stage":"fx_pre_grad","provenance":true})j",
-           R"j({"record":"compile","id":"c0","torch_id":"0/0","backend":"inductor","attributes":{"dynamic":"false"}})j",
-           R"j({"record":"graph","id":"c0.g0","kind":"fx","direction":"inference"})j",
-           R"j({"record":"unit","id":"c0.k0","graph":"c0.g3","kind":"kernel"})j",
-           R"j({"record":"link","kind":"define_kernel","from":["c0.o0","c0.o1","c0.o2"],"to":["c0.k0"]})j",
-           R"j({"record":"claim","kernel":"c0.k0","claimant":"compiler","evidence":"origins","units":["c0.n1","c0.n2","c0.n3"]})j",
-           R"j({"record":"note","code":"stage-absent","severity":"info","text":"stage fx_joint was not observed","compile":"c0"})j",
-           R"j({"record":"volatile","of":"c0.k0","key":"directory","value":"/tmp/torchinductor/ab/cdef"})j"}) {
+  for (
+      const std::string_view expected :
+      {R"j({"record":"stage","key":"fx_pre_grad","title":"FX Graph (pre-grad)","noun":"compute node","layer":"FX","order":10})j",
+       R"j({"record":"attr_kind","name":"stack_trace","type":"stack","layer":"FX","first_stage":"fx_pre_grad","provenance":true})j",
+       R"j({"record":"compile","id":"c0","torch_id":"0/0","backend":"inductor","attributes":{"dynamic":"false"}})j",
+       R"j({"record":"graph","id":"c0.g0","kind":"fx","direction":"inference"})j",
+       R"j({"record":"unit","id":"c0.k0","graph":"c0.g3","kind":"kernel"})j",
+       R"j({"record":"link","kind":"define_kernel","from":["c0.o0","c0.o1","c0.o2"],"to":["c0.k0"]})j",
+       R"j({"record":"claim","kernel":"c0.k0","claimant":"compiler","evidence":"origins","units":["c0.n1","c0.n2","c0.n3"]})j",
+       R"j({"record":"note","code":"stage-absent","severity":"info","text":"stage fx_joint was not observed","compile":"c0"})j",
+       R"j({"record":"volatile","of":"c0.k0","key":"directory","value":"/tmp/torchinductor/ab/cdef"})j"}) {
     EXPECT_NE(out.find("\n" + std::string(expected) + "\n"), std::string::npos) << expected;
   }
 }
@@ -79,8 +81,10 @@ TEST(NdjsonWriter, CompressedFilesAreTheSameBytesTwice) {
       files.push_back(base::read_file(path).value());
     }
     EXPECT_EQ(files[0], files[1]);
-    if (ending.empty()) EXPECT_EQ(files[0], sample_text());
-    else EXPECT_LT(files[0].size(), sample_text().size());
+    if (ending.empty())
+      EXPECT_EQ(files[0], sample_text());
+    else
+      EXPECT_LT(files[0].size(), sample_text().size());
   }
 }
 
@@ -109,7 +113,8 @@ TEST(NdjsonWriter, RefusesAFileThatExists) {
 TEST(NdjsonWriter, NamesTheReasonWhenItCantCreate) {
   const auto writer = NdjsonWriter::open(scratch("no such folder/x.ndjson"), true);
   ASSERT_FALSE(writer);
-  EXPECT_NE(writer.error().text().find("can't be created: No such file or directory [io]"), std::string::npos) << writer.error().text();
+  EXPECT_NE(writer.error().text().find("can't be created: No such file or directory [io]"), std::string::npos)
+      << writer.error().text();
 }
 
 TEST(NdjsonWriter, KeepsTheFirstWriteErrorAndGoesOn) {

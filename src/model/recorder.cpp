@@ -29,8 +29,9 @@ struct TextHash {
 struct LocHash {
   std::size_t operator()(const Loc& l) const {
     std::uint64_t h = static_cast<std::uint64_t>(l.kind);
-    for (const std::uint64_t part : {std::uint64_t{index(l.text)}, std::uint64_t{index(l.function)}, static_cast<std::uint64_t>(l.line),
-                                     static_cast<std::uint64_t>(l.col), std::uint64_t{index(l.child)}, std::uint64_t{index(l.caller)}}) {
+    for (const std::uint64_t part :
+         {std::uint64_t{index(l.text)}, std::uint64_t{index(l.function)}, static_cast<std::uint64_t>(l.line),
+          static_cast<std::uint64_t>(l.col), std::uint64_t{index(l.child)}, std::uint64_t{index(l.caller)}}) {
       h = base::hash64(part, h);
     }
     for (const LocId part : l.parts) h = base::hash64(index(part), h);
@@ -50,8 +51,10 @@ Settings clean(const Settings& settings) {
   for (const auto& [key, value] : settings) {
     std::string name = clean(key);
     const auto [found, fresh] = places.emplace(name, out.size());
-    if (fresh) out.emplace_back(std::move(name), clean(value));
-    else out[found->second].second = clean(value);
+    if (fresh)
+      out.emplace_back(std::move(name), clean(value));
+    else
+      out[found->second].second = clean(value);
   }
   return out;
 }
@@ -123,14 +126,17 @@ bool Recorder::State_::open(RecordKind kind) {
     counts.add(RecordKind::kRun);
     sink.run(RunInfo{});
   }
-  if (kind == RecordKind::kEnd) ended = true;
-  else counts.add(kind);
+  if (kind == RecordKind::kEnd)
+    ended = true;
+  else
+    counts.add(kind);
   return true;
 }
 
 void Recorder::State_::note(std::string code, Severity severity, std::string text, GraphId graph) {
   if (!open(RecordKind::kNote)) return;
-  sink.note(Note{std::move(code), severity, std::move(text), has(graph) ? graphs[index(graph)].compile : CompileId::kNone, graph});
+  sink.note(Note{std::move(code), severity, std::move(text),
+                 has(graph) ? graphs[index(graph)].compile : CompileId::kNone, graph});
 }
 
 Recorder::Recorder(Sink& sink) : state_(std::make_unique<State_>(sink)) {}
@@ -138,7 +144,8 @@ Recorder::~Recorder() = default;
 
 void Recorder::run(const RunInfo& run) {
   if (state_->counts.total() != 0 || !state_->open(RecordKind::kRun)) return;
-  state_->sink.run({kFormatVersion, clean(run.tool), clean(run.torch), clean(run.python), clean(run.platform), clean(run.settings)});
+  state_->sink.run(
+      {kFormatVersion, clean(run.tool), clean(run.torch), clean(run.python), clean(run.platform), clean(run.settings)});
 }
 
 StageId Recorder::stage(const Stage& stage) {
@@ -146,7 +153,8 @@ StageId Recorder::stage(const Stage& stage) {
   if (key.empty()) return StageId::kNone;
   const auto [found, fresh] = state_->stages.emplace(key, id_at<StageId>(state_->stages.size()));
   if (fresh && state_->open(RecordKind::kStage)) {
-    state_->sink.stage(found->second, {std::move(key), clean(stage.title), clean(stage.noun), clean(stage.layer), stage.order});
+    state_->sink.stage(found->second,
+                       {std::move(key), clean(stage.title), clean(stage.noun), clean(stage.layer), stage.order});
   }
   return found->second;
 }
@@ -157,7 +165,8 @@ AttrId Recorder::attr_kind(const AttrKind& kind) {
   const auto [found, fresh] = state_->attrs.emplace(name, id_at<AttrId>(state_->attrs.size()));
   if (fresh && state_->open(RecordKind::kAttrKind)) {
     state_->hashes.add_attr(name);
-    state_->sink.attr_kind(found->second, {std::move(name), kind.type, clean(kind.layer), clean(kind.first_stage), kind.provenance});
+    state_->sink.attr_kind(found->second,
+                           {std::move(name), kind.type, clean(kind.layer), clean(kind.first_stage), kind.provenance});
   }
   return found->second;
 }
@@ -182,7 +191,8 @@ void Recorder::hook(const HookRecord& hook, bool at_end) {
   state_->sink.hook(h, true);
 }
 
-TextId Recorder::State_::intern(std::unordered_map<std::string_view, TextId, TextHash>& table, std::string text, bool is_json) {
+TextId Recorder::State_::intern(std::unordered_map<std::string_view, TextId, TextHash>& table, std::string text,
+                                bool is_json) {
   const auto found = table.find(text);
   if (found != table.end()) return found->second;
   if (!open(RecordKind::kText)) return TextId::kNone;
@@ -214,7 +224,9 @@ TextId Recorder::json(std::string_view compact_json) {
 LocId Recorder::loc(const Loc& loc) {
   Loc l = loc;
   const std::size_t n = state_->locs.size();
-  const auto known_text = [&](TextId id) { return has(id) && index(id) < state_->text_storage.size() ? id : TextId::kNone; };
+  const auto known_text = [&](TextId id) {
+    return has(id) && index(id) < state_->text_storage.size() ? id : TextId::kNone;
+  };
   const auto known_loc = [&](LocId id) { return has(id) && index(id) < n ? id : LocId::kNone; };
   l.text = known_text(l.text);
   l.function = known_text(l.function);
@@ -234,7 +246,8 @@ CompileId Recorder::compile(const Compile& compile) {
   if (!state_->open(RecordKind::kCompile)) return CompileId::kNone;
   const CompileId id = id_at<CompileId>(state_->compiles.size());
   state_->compiles.emplace_back();
-  state_->sink.compile(id, {clean(compile.torch_id), compile.attempt, clean(compile.backend), clean(compile.attributes)});
+  state_->sink.compile(id,
+                       {clean(compile.torch_id), compile.attempt, clean(compile.backend), clean(compile.attributes)});
   return id;
 }
 
@@ -249,7 +262,8 @@ GraphId Recorder::graph(CompileId compile, std::string_view kind, std::string_vi
 
 UnitId Recorder::unit(GraphId graph, UnitKind kind, std::string_view seen_only_as) {
   const auto k = static_cast<std::size_t>(kind);
-  if (index(graph) >= state_->graphs.size() || k >= kUnitKinds || !state_->open(RecordKind::kUnit)) return UnitId::kNone;
+  if (index(graph) >= state_->graphs.size() || k >= kUnitKinds || !state_->open(RecordKind::kUnit))
+    return UnitId::kNone;
   const UnitId id = id_at<UnitId>(state_->units.size());
   const std::uint32_t ordinal = state_->compiles[index(state_->graphs[index(graph)].compile)].units[k]++;
   std::string reason = clean(seen_only_as);
@@ -341,7 +355,8 @@ SnapshotId Recorder::snapshot(StageId stage, GraphId graph, std::span<const Obse
   if (record.units.size() != units.size()) {
     s.note("unit-refused", Severity::kWarning,
            fmt::format("snapshot {}: {} left out (listed twice, or of another compile)", at,
-                       base::counted(units.size() - record.units.size(), "unit")), graph);
+                       base::counted(units.size() - record.units.size(), "unit")),
+           graph);
   }
   s.open(RecordKind::kSnapshot);
   ++s.snapshots;
@@ -382,7 +397,9 @@ void Recorder::source(const SourceFile& source) {
     if (number > 0) file.lines.emplace(number, std::move(line));
   }
   if (size > kMaxText) {
-    state_->note("source-cut", Severity::kWarning, fmt::format("{}: only the first {} lines are embedded (over {} bytes)", file.file, file.lines.size(), kMaxText));
+    state_->note("source-cut", Severity::kWarning,
+                 fmt::format("{}: only the first {} lines are embedded (over {} bytes)", file.file, file.lines.size(),
+                             kMaxText));
   }
   if (state_->open(RecordKind::kSource)) state_->sink.source(file);
 }
@@ -407,7 +424,8 @@ void Recorder::State_::note_unseen() {
   if (total == 0) return;
   std::vector<std::string> parts;
   for (const auto& [reason, count] : reasons) parts.push_back(fmt::format("{} {}", count, reason));
-  note("seen-only", Severity::kInfo, fmt::format("{} referred to but in no snapshot: {}", base::counted(total, "unit"), base::join(parts, ", ")));
+  note("seen-only", Severity::kInfo,
+       fmt::format("{} referred to but in no snapshot: {}", base::counted(total, "unit"), base::join(parts, ", ")));
 }
 
 void Recorder::end(bool complete) {

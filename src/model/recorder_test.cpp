@@ -50,7 +50,8 @@ struct Bench {
     act();
     std::vector<std::string> lines;
     for (const std::string_view line : base::split_lines(std::string_view(out).substr(before))) {
-      if (line.starts_with("{\"record\":\"attr\"") || line.starts_with("{\"record\":\"snapshot\"")) lines.emplace_back(line);
+      if (line.starts_with("{\"record\":\"attr\"") || line.starts_with("{\"record\":\"snapshot\""))
+        lines.emplace_back(line);
     }
     return lines;
   }
@@ -70,7 +71,8 @@ TEST(Recorder, WritesDifferencesOnly) {
   const auto vanished = t.snapshot({{t.u, {{t.a, y}}}, {t.v, {}}});
   ASSERT_EQ(vanished.size(), 2U);
   EXPECT_NE(vanished[0].find("\"attr\":\"b\",\"at\":3,\"state\":\"no_slot\""), std::string::npos) << vanished[0];
-  EXPECT_EQ(t.snapshot({{t.u, {{t.a, y}, {t.b, Observation{}}}}, {t.v, {}}}).size(), 1U);  // listed as no_slot: not listed
+  EXPECT_EQ(t.snapshot({{t.u, {{t.a, y}, {t.b, Observation{}}}}, {t.v, {}}}).size(),
+            1U);  // listed as no_slot: not listed
   ASSERT_EQ(t.replay.error(), nullptr) << t.replay.error()->text();
 }
 
@@ -146,7 +148,11 @@ TEST(Recorder, KeepsTheFileReadableWhenTheCallerIsWrong) {
   bad.repr = static_cast<TextId>(beyond);
   const CompileId other = t.r.compile({});
   const UnitId stranger = t.r.unit(t.r.graph(other, "fx", ""), UnitKind::kFxNode);
-  t.snapshot({{t.u, {{t.a, bad}, {t.a, text_value(t.r, "second")}}}, {t.u, {}}, {UnitId::kNone, {}}, {stranger, {}}, {static_cast<UnitId>(beyond), {}}});
+  t.snapshot({{t.u, {{t.a, bad}, {t.a, text_value(t.r, "second")}}},
+              {t.u, {}},
+              {UnitId::kNone, {}},
+              {stranger, {}},
+              {static_cast<UnitId>(beyond), {}}});
   EXPECT_EQ(t.r.snapshot(static_cast<StageId>(beyond), t.graph, {}), SnapshotId::kNone);
   EXPECT_EQ(t.r.snapshot(t.stage, GraphId::kNone, {}), SnapshotId::kNone);
   EXPECT_EQ(t.r.unit(GraphId::kNone, UnitKind::kFxNode), UnitId::kNone);
@@ -178,7 +184,9 @@ TEST(Recorder, RunComesFirstWhateverTheCallerDoes) {
   r.hook({"h", "a.b", HookState::kInstalled, "", "", 4, 0, "", true}, true);
   r.end(true);
   EXPECT_TRUE(out.starts_with("{\"record\":\"run\",\"format\":1}\n")) << out;
-  EXPECT_NE(out.find("\"phase\":\"start\",\"label\":\"h\",\"attribute\":\"a.b\",\"state\":\"installed\"}"), std::string::npos) << out;
+  EXPECT_NE(out.find("\"phase\":\"start\",\"label\":\"h\",\"attribute\":\"a.b\",\"state\":\"installed\"}"),
+            std::string::npos)
+      << out;
   EXPECT_NE(out.find("\"fired\":4"), std::string::npos);
 }
 

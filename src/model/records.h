@@ -13,8 +13,23 @@
 namespace kerntrail::model {
 
 enum class RecordKind : std::uint8_t {
-  kRun, kStage, kAttrKind, kHook, kText, kLoc, kCompile, kGraph, kUnit, kAttr, kSnapshot, kLink, kClaim, kNote,
-  kVolatile, kSource, kEnd
+  kRun,
+  kStage,
+  kAttrKind,
+  kHook,
+  kText,
+  kLoc,
+  kCompile,
+  kGraph,
+  kUnit,
+  kAttr,
+  kSnapshot,
+  kLink,
+  kClaim,
+  kNote,
+  kVolatile,
+  kSource,
+  kEnd
 };
 inline constexpr std::size_t kRecordKinds = 17;
 

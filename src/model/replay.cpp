@@ -64,8 +64,9 @@ bool Replay::State_::accept(RecordKind kind) {
   if (capture.end) return refuse(ErrorCode::kSchema, "a record follows the end record");
   const bool first = counts.total() == 0;
   if (first != (kind == RecordKind::kRun)) {
-    return refuse(ErrorCode::kSchema, first ? fmt::format("the first record must be \"run\", not \"{}\"", record_kind_name(kind))
-                                            : "a second run record");
+    return refuse(ErrorCode::kSchema,
+                  first ? fmt::format("the first record must be \"run\", not \"{}\"", record_kind_name(kind))
+                        : "a second run record");
   }
   if (kind != RecordKind::kEnd) counts.add(kind);
   return true;
@@ -74,12 +75,14 @@ bool Replay::State_::accept(RecordKind kind) {
 bool Replay::State_::check_id(std::size_t given, std::size_t expected, std::string_view what) {
   if (given == expected) return true;
   if (given < expected) return refuse(ErrorCode::kReference, fmt::format("{} {} was declared before", what, given));
-  return refuse(ErrorCode::kReference, fmt::format("{} {} is declared where {} {} comes next", what, given, what, expected));
+  return refuse(ErrorCode::kReference,
+                fmt::format("{} {} is declared where {} {} comes next", what, given, what, expected));
 }
 
 bool Replay::State_::check_texts(std::initializer_list<TextId> ids) {
   for (const TextId id : ids) {
-    if (has(id) && index(id) >= capture.texts.size()) return refuse(ErrorCode::kReference, fmt::format("text {} was never declared", index(id)));
+    if (has(id) && index(id) >= capture.texts.size())
+      return refuse(ErrorCode::kReference, fmt::format("text {} was never declared", index(id)));
   }
   return true;
 }
@@ -91,7 +94,8 @@ bool Replay::State_::check_loc(LocId id) {
 
 bool Replay::State_::check_units(const std::vector<UnitId>& ids, std::string_view where) {
   for (const UnitId id : ids) {
-    if (index(id) >= capture.units.size()) return refuse(ErrorCode::kReference, fmt::format("{} names a unit that was never declared", where));
+    if (index(id) >= capture.units.size())
+      return refuse(ErrorCode::kReference, fmt::format("{} names a unit that was never declared", where));
   }
   return true;
 }
@@ -116,7 +120,8 @@ Capture Replay::take() { return std::move(state_->capture); }
 void Replay::run(const RunInfo& run) {
   if (state_->error) return;
   if (run.format_version > kFormatVersion) {
-    state_->refuse(ErrorCode::kTooNew, fmt::format("has format version {}; this build reads up to version {}", run.format_version, kFormatVersion));
+    state_->refuse(ErrorCode::kTooNew, fmt::format("has format version {}; this build reads up to version {}",
+                                                   run.format_version, kFormatVersion));
   } else if (run.format_version < 1) {
     state_->refuse(ErrorCode::kSchema, fmt::format("format version {} does not exist", run.format_version));
   }
@@ -153,13 +158,18 @@ void Replay::hook(const HookRecord& hook, bool at_end) {
   if (!s.accept(RecordKind::kHook)) return;
   const auto [found, fresh] = s.hook_labels.emplace(hook.label, s.capture.hooks.size());
   if (!at_end) {
-    if (!fresh) return static_cast<void>(s.refuse(ErrorCode::kReference, fmt::format("hook \"{}\" was declared before", hook.label)));
+    if (!fresh)
+      return static_cast<void>(
+          s.refuse(ErrorCode::kReference, fmt::format("hook \"{}\" was declared before", hook.label)));
     s.capture.hooks.push_back(hook);
     s.hook_ended.push_back(false);
     return;
   }
-  if (fresh) return static_cast<void>(s.refuse(ErrorCode::kReference, fmt::format("hook \"{}\" ends but never started", hook.label)));
-  if (s.hook_ended[found->second]) return static_cast<void>(s.refuse(ErrorCode::kReference, fmt::format("hook \"{}\" ended before", hook.label)));
+  if (fresh)
+    return static_cast<void>(
+        s.refuse(ErrorCode::kReference, fmt::format("hook \"{}\" ends but never started", hook.label)));
+  if (s.hook_ended[found->second])
+    return static_cast<void>(s.refuse(ErrorCode::kReference, fmt::format("hook \"{}\" ended before", hook.label)));
   s.hook_ended[found->second] = true;
   // The closing record repeats what it knows; what it leaves out stays as it was at the start.
   HookRecord& kept = s.capture.hooks[found->second];
@@ -237,7 +247,8 @@ void Replay::attr(const AttrChange& change) {
   } else if (index(change.attr) >= s.capture.attr_kinds.size()) {
     s.refuse(ErrorCode::kReference, "an attr is of a kind that was never declared");
   } else if (index(change.at) != s.capture.snapshots.size()) {
-    s.refuse(ErrorCode::kReference, fmt::format("an attr is seen at snapshot {} where snapshot {} comes next", index(change.at), s.capture.snapshots.size()));
+    s.refuse(ErrorCode::kReference, fmt::format("an attr is seen at snapshot {} where snapshot {} comes next",
+                                                index(change.at), s.capture.snapshots.size()));
   } else if (s.check_observation(change.value)) {
     s.pending.push_back(change);
     s.pending_lines.push_back(s.line);
@@ -247,14 +258,18 @@ void Replay::attr(const AttrChange& change) {
 // The snapshot itself: known stage and graph, units of the graph's compile, each once.
 bool Replay::State_::check_members(SnapshotId id, const Snapshot& snapshot) {
   if (!check_id(index(id), capture.snapshots.size(), "snapshot")) return false;
-  if (index(snapshot.stage) >= capture.stages.size()) return refuse(ErrorCode::kReference, "a snapshot is of a stage that was never declared");
-  if (index(snapshot.graph) >= capture.graphs.size()) return refuse(ErrorCode::kReference, "a snapshot is of a graph that was never declared");
+  if (index(snapshot.stage) >= capture.stages.size())
+    return refuse(ErrorCode::kReference, "a snapshot is of a stage that was never declared");
+  if (index(snapshot.graph) >= capture.graphs.size())
+    return refuse(ErrorCode::kReference, "a snapshot is of a graph that was never declared");
   if (!check_units(snapshot.units, "a snapshot")) return false;
   const CompileId compile = capture.graphs[index(snapshot.graph)].compile;
   for (const UnitId unit : snapshot.units) {
-    if (in_snapshot[index(unit)] == static_cast<std::uint32_t>(id)) return refuse(ErrorCode::kReference, fmt::format("unit {} is in the snapshot twice", name(unit)));
+    if (in_snapshot[index(unit)] == static_cast<std::uint32_t>(id))
+      return refuse(ErrorCode::kReference, fmt::format("unit {} is in the snapshot twice", name(unit)));
     if (capture.compile_of(unit) != compile) {
-      return refuse(ErrorCode::kReference, fmt::format("unit {} is of another compile than graph {}", name(unit), graph_name(capture, snapshot.graph)));
+      return refuse(ErrorCode::kReference, fmt::format("unit {} is of another compile than graph {}", name(unit),
+                                                       graph_name(capture, snapshot.graph)));
     }
     in_snapshot[index(unit)] = static_cast<std::uint32_t>(id);
   }
@@ -302,7 +317,9 @@ void Replay::snapshot(SnapshotId id, const Snapshot& snapshot) {
     AttrChange& change = s.pending[i];
     if (s.in_snapshot[index(change.unit)] != static_cast<std::uint32_t>(id)) {
       s.line = s.pending_lines[i];
-      s.refuse(ErrorCode::kReference, fmt::format("an attr of unit {} belongs to snapshot {}, which does not hold that unit", s.name(change.unit), index(id)));
+      s.refuse(ErrorCode::kReference,
+               fmt::format("an attr of unit {} belongs to snapshot {}, which does not hold that unit",
+                           s.name(change.unit), index(id)));
       return;
     }
     s.apply(std::move(change));
@@ -313,25 +330,29 @@ void Replay::snapshot(SnapshotId id, const Snapshot& snapshot) {
   if (!s.options.check_digests) return;
   const std::uint64_t reached = s.digest_of(snapshot);
   if (reached == snapshot.digest) return;
-  s.refuse(ErrorCode::kDigest, fmt::format("snapshot {} (stage \"{}\", graph {}) has digest {}, but the records before it give {}", index(id),
-                                           s.capture.stages[index(snapshot.stage)].key, graph_name(s.capture, snapshot.graph),
-                                           base::hex64(snapshot.digest), base::hex64(reached)));
+  s.refuse(ErrorCode::kDigest,
+           fmt::format("snapshot {} (stage \"{}\", graph {}) has digest {}, but the records before it give {}",
+                       index(id), s.capture.stages[index(snapshot.stage)].key, graph_name(s.capture, snapshot.graph),
+                       base::hex64(snapshot.digest), base::hex64(reached)));
 }
 
 void Replay::link(const Link& link) {
   State_& s = *state_;
-  if (s.accept(RecordKind::kLink) && s.check_units(link.from, "a link") && s.check_units(link.to, "a link")) s.capture.links.push_back(link);
+  if (s.accept(RecordKind::kLink) && s.check_units(link.from, "a link") && s.check_units(link.to, "a link"))
+    s.capture.links.push_back(link);
 }
 
 void Replay::claim(const Claim& claim) {
   State_& s = *state_;
-  if (s.accept(RecordKind::kClaim) && s.check_units({claim.kernel}, "a claim") && s.check_units(claim.units, "a claim")) s.capture.claims.push_back(claim);
+  if (s.accept(RecordKind::kClaim) && s.check_units({claim.kernel}, "a claim") && s.check_units(claim.units, "a claim"))
+    s.capture.claims.push_back(claim);
 }
 
 void Replay::note(const Note& note) {
   State_& s = *state_;
   if (!s.accept(RecordKind::kNote)) return;
-  if ((has(note.compile) && index(note.compile) >= s.capture.compiles.size()) || (has(note.graph) && index(note.graph) >= s.capture.graphs.size())) {
+  if ((has(note.compile) && index(note.compile) >= s.capture.compiles.size()) ||
+      (has(note.graph) && index(note.graph) >= s.capture.graphs.size())) {
     s.refuse(ErrorCode::kReference, "a note names a compile or graph that was never declared");
   } else {
     s.capture.notes.push_back(note);
@@ -355,7 +376,8 @@ void Replay::source(const SourceFile& source) {
   for (const auto& [number, text] : source.lines) {
     const auto [line, added] = kept.emplace(number, text);
     if (!added && line->second != text) {
-      s.refuse(ErrorCode::kReference, fmt::format("line {} of source \"{}\" was declared before with other text", number, source.file));
+      s.refuse(ErrorCode::kReference,
+               fmt::format("line {} of source \"{}\" was declared before with other text", number, source.file));
       return;
     }
   }
@@ -364,14 +386,19 @@ void Replay::source(const SourceFile& source) {
 void Replay::end(const EndRecord& end) {
   State_& s = *state_;
   if (!s.accept(RecordKind::kEnd)) return;
-  if (!s.pending.empty()) return static_cast<void>(s.refuse(ErrorCode::kReference, "attr records before the end belong to no snapshot"));
+  if (!s.pending.empty())
+    return static_cast<void>(s.refuse(ErrorCode::kReference, "attr records before the end belong to no snapshot"));
   auto seen = s.counts.by_name();
   for (const auto& [kind, count] : end.counts) {
     const std::uint64_t here = seen.contains(kind) ? seen[kind] : 0;
-    if (here != count) return static_cast<void>(s.refuse(ErrorCode::kSchema, fmt::format("the end record counts {} {} records, the file has {}", count, kind, here)));
+    if (here != count)
+      return static_cast<void>(s.refuse(
+          ErrorCode::kSchema, fmt::format("the end record counts {} {} records, the file has {}", count, kind, here)));
   }
   for (const auto& [kind, count] : seen) {
-    if (!end.counts.contains(kind)) return static_cast<void>(s.refuse(ErrorCode::kSchema, fmt::format("the end record leaves out {} {} records", count, kind)));
+    if (!end.counts.contains(kind))
+      return static_cast<void>(
+          s.refuse(ErrorCode::kSchema, fmt::format("the end record leaves out {} {} records", count, kind)));
   }
   s.capture.end = end;
 }

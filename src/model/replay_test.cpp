@@ -48,10 +48,13 @@ std::vector<Case> cases() {
   using C = ErrorCode;
   return {
       {"TextTwice", C::kReference, "text 0 was declared before", [](Replay& r) { r.text(id<TextId>(0), "y", false); }},
-      {"TextHole", C::kReference, "text 5 is declared where text 1 comes next", [](Replay& r) { r.text(id<TextId>(5), "y", false); }},
-      {"StageTwice", C::kReference, "stage \"s\" was declared before", [](Replay& r) { r.stage(id<StageId>(1), {"s", "", "", "", 0}); }},
+      {"TextHole", C::kReference, "text 5 is declared where text 1 comes next",
+       [](Replay& r) { r.text(id<TextId>(5), "y", false); }},
+      {"StageTwice", C::kReference, "stage \"s\" was declared before",
+       [](Replay& r) { r.stage(id<StageId>(1), {"s", "", "", "", 0}); }},
       {"StageWithoutKey", C::kSchema, "a stage has an empty key", [](Replay& r) { r.stage(id<StageId>(1), {}); }},
-      {"AttrTwice", C::kReference, "attr \"a\" was declared before", [](Replay& r) { r.attr_kind(id<AttrId>(1), {"a", ValueType::kText, "", "", false}); }},
+      {"AttrTwice", C::kReference, "attr \"a\" was declared before",
+       [](Replay& r) { r.attr_kind(id<AttrId>(1), {"a", ValueType::kText, "", "", false}); }},
       {"RunTwice", C::kSchema, "a second run record", [](Replay& r) { r.run({}); }},
       {"LocBeforeItsPart", C::kReference, "loc 3 was never declared",
        [](Replay& r) {
@@ -65,12 +68,18 @@ std::vector<Case> cases() {
          l.caller = id<LocId>(0);
          r.loc(id<LocId>(0), l);
        }},
-      {"GraphHole", C::kReference, "c0 graph 4 is declared where c0 graph 1 comes next", [](Replay& r) { r.graph(id<GraphId>(2), {id<CompileId>(0), 4, "", "", ""}); }},
-      {"GraphOfNoCompile", C::kReference, "a graph belongs to a compile that was never declared", [](Replay& r) { r.graph(id<GraphId>(2), {id<CompileId>(9), 0, "", "", ""}); }},
-      {"UnitTwice", C::kReference, "c0 fx_node 0 was declared before", [](Replay& r) { r.unit(id<UnitId>(2), {id<GraphId>(0), UnitKind::kFxNode, 0, ""}); }},
-      {"AttrOfNoUnit", C::kReference, "an attr belongs to a unit that was never declared", [](Replay& r) { r.attr(change(9, 0, 0)); }},
-      {"AttrOfNoKind", C::kReference, "an attr is of a kind that was never declared", [](Replay& r) { r.attr(change(0, 9, 0)); }},
-      {"AttrAtAnotherSnapshot", C::kReference, "an attr is seen at snapshot 4 where snapshot 0 comes next", [](Replay& r) { r.attr(change(0, 0, 4)); }},
+      {"GraphHole", C::kReference, "c0 graph 4 is declared where c0 graph 1 comes next",
+       [](Replay& r) { r.graph(id<GraphId>(2), {id<CompileId>(0), 4, "", "", ""}); }},
+      {"GraphOfNoCompile", C::kReference, "a graph belongs to a compile that was never declared",
+       [](Replay& r) { r.graph(id<GraphId>(2), {id<CompileId>(9), 0, "", "", ""}); }},
+      {"UnitTwice", C::kReference, "c0 fx_node 0 was declared before",
+       [](Replay& r) { r.unit(id<UnitId>(2), {id<GraphId>(0), UnitKind::kFxNode, 0, ""}); }},
+      {"AttrOfNoUnit", C::kReference, "an attr belongs to a unit that was never declared",
+       [](Replay& r) { r.attr(change(9, 0, 0)); }},
+      {"AttrOfNoKind", C::kReference, "an attr is of a kind that was never declared",
+       [](Replay& r) { r.attr(change(0, 9, 0)); }},
+      {"AttrAtAnotherSnapshot", C::kReference, "an attr is seen at snapshot 4 where snapshot 0 comes next",
+       [](Replay& r) { r.attr(change(0, 0, 4)); }},
       {"AttrWithUnknownRef", C::kReference, "refs names a unit that was never declared",
        [](Replay& r) {
          AttrChange c = change(0, 0, 0);
@@ -83,16 +92,23 @@ std::vector<Case> cases() {
          c.value.text = id<TextId>(7);
          r.attr(c);
        }},
-      {"SnapshotTwiceTheUnit", C::kReference, "unit c0.n0 is in the snapshot twice", [](Replay& r) { r.snapshot(id<SnapshotId>(0), snapshot({id<UnitId>(0), id<UnitId>(0)})); }},
-      {"SnapshotOfAnotherCompile", C::kReference, "unit c1.n0 is of another compile than graph c0.g0", [](Replay& r) { r.snapshot(id<SnapshotId>(0), snapshot({id<UnitId>(1)})); }},
-      {"SnapshotWithoutTheAttrsUnit", C::kReference, "an attr of unit c0.n0 belongs to snapshot 0, which does not hold that unit",
+      {"SnapshotTwiceTheUnit", C::kReference, "unit c0.n0 is in the snapshot twice",
+       [](Replay& r) { r.snapshot(id<SnapshotId>(0), snapshot({id<UnitId>(0), id<UnitId>(0)})); }},
+      {"SnapshotOfAnotherCompile", C::kReference, "unit c1.n0 is of another compile than graph c0.g0",
+       [](Replay& r) { r.snapshot(id<SnapshotId>(0), snapshot({id<UnitId>(1)})); }},
+      {"SnapshotWithoutTheAttrsUnit", C::kReference,
+       "an attr of unit c0.n0 belongs to snapshot 0, which does not hold that unit",
        [](Replay& r) {
          r.attr(change(0, 0, 0));
          r.snapshot(id<SnapshotId>(0), snapshot({}));
        }},
-      {"WrongDigest", C::kDigest, "snapshot 0 (stage \"s\", graph c0.g0) has digest 0000000000000000, but the records before it give", [](Replay& r) { r.snapshot(id<SnapshotId>(0), snapshot({id<UnitId>(0)})); }},
-      {"ClaimOfNoKernel", C::kReference, "a claim names a unit that was never declared", [](Replay& r) { r.claim({id<UnitId>(5), "", "", {}}); }},
-      {"NoteOfNoGraph", C::kReference, "a note names a compile or graph", [](Replay& r) { r.note({"c", Severity::kInfo, "", CompileId::kNone, id<GraphId>(9)}); }},
+      {"WrongDigest", C::kDigest,
+       "snapshot 0 (stage \"s\", graph c0.g0) has digest 0000000000000000, but the records before it give",
+       [](Replay& r) { r.snapshot(id<SnapshotId>(0), snapshot({id<UnitId>(0)})); }},
+      {"ClaimOfNoKernel", C::kReference, "a claim names a unit that was never declared",
+       [](Replay& r) { r.claim({id<UnitId>(5), "", "", {}}); }},
+      {"NoteOfNoGraph", C::kReference, "a note names a compile or graph",
+       [](Replay& r) { r.note({"c", Severity::kInfo, "", CompileId::kNone, id<GraphId>(9)}); }},
       {"HookEndsOnly", C::kReference, "hook \"h\" ends but never started",
        [](Replay& r) {
          HookRecord h;
@@ -106,7 +122,8 @@ std::vector<Case> cases() {
          r.hook(h, false);
          r.hook(h, false);
        }},
-      {"EndWithWrongCount", C::kSchema, "the end record counts 7 text records, the file has 1", [](Replay& r) { r.end({true, {{"text", 7}}}); }},
+      {"EndWithWrongCount", C::kSchema, "the end record counts 7 text records, the file has 1",
+       [](Replay& r) { r.end({true, {{"text", 7}}}); }},
       {"EndWithoutACount", C::kSchema, "the end record leaves out", [](Replay& r) { r.end({true, {}}); }},
       {"AttrBeforeTheEnd", C::kReference, "attr records before the end belong to no snapshot",
        [](Replay& r) {
@@ -139,7 +156,8 @@ TEST_P(ReplayRefuses, WithCodeMessageAndLine) {
   EXPECT_EQ(r.error()->line, 41U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, ReplayRefuses, testing::ValuesIn(cases()), [](const auto& c) { return std::string(c.param.name); });
+INSTANTIATE_TEST_SUITE_P(Rules, ReplayRefuses, testing::ValuesIn(cases()),
+                         [](const auto& c) { return std::string(c.param.name); });
 
 TEST(Replay, RunMustBeFirst) {
   Replay r;

@@ -21,7 +21,8 @@ constexpr int kMaxWindowLog = 27;
 
 class DescriptorSource final : public ByteSource {
  public:
-  DescriptorSource(int descriptor, bool owned, std::string path) : descriptor_(descriptor), owned_(owned), path_(std::move(path)) {}
+  DescriptorSource(int descriptor, bool owned, std::string path)
+      : descriptor_(descriptor), owned_(owned), path_(std::move(path)) {}
   ~DescriptorSource() override {
     if (owned_) ::close(descriptor_);
   }
@@ -74,7 +75,8 @@ class Prefixed final : public ByteSource {
 // What both decoders share: a block of compressed input and where it stands in the file.
 class Decoder : public ByteSource {
  public:
-  Decoder(std::unique_ptr<ByteSource> from, std::string name) : from_(std::move(from)), name_(std::move(name)), block_(kBlock) {}
+  Decoder(std::unique_ptr<ByteSource> from, std::string name)
+      : from_(std::move(from)), name_(std::move(name)), block_(kBlock) {}
   std::string torn_reason() const override { return torn_; }
 
  protected:
@@ -90,9 +92,12 @@ class Decoder : public ByteSource {
   std::size_t available() const { return filled_ - used_; }
   void consume(std::size_t n) { used_ += n; }
   std::uint64_t position() const { return offset_ + used_; }
-  void stops_inside(std::string_view what) { torn_ = fmt::format("the {} that is open at byte {} is not finished", what, position()); }
+  void stops_inside(std::string_view what) {
+    torn_ = fmt::format("the {} that is open at byte {} is not finished", what, position());
+  }
   tl::unexpected<Error> damaged(std::string_view format, std::string_view reason) const {
-    return fail(ErrorCode::kSyntax, fmt::format("the {} stream is damaged near byte {}: {}", format, position(), reason), name_);
+    return fail(ErrorCode::kSyntax,
+                fmt::format("the {} stream is damaged near byte {}: {}", format, position(), reason), name_);
   }
   const std::string& name() const { return name_; }
 
@@ -107,7 +112,8 @@ class Decoder : public ByteSource {
 
 class ZstdSource final : public Decoder {
  public:
-  ZstdSource(std::unique_ptr<ByteSource> from, std::string name) : Decoder(std::move(from), std::move(name)), context_(ZSTD_createDCtx()) {
+  ZstdSource(std::unique_ptr<ByteSource> from, std::string name)
+      : Decoder(std::move(from), std::move(name)), context_(ZSTD_createDCtx()) {
     if (context_) ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, kMaxWindowLog);
   }
   ~ZstdSource() override { ZSTD_freeDCtx(context_); }
@@ -192,7 +198,8 @@ bool is_gzip(std::string_view head) { return head.starts_with("\x1F\x8B"); }
 
 bool is_zstd(std::string_view head) {
   if (head.starts_with("\x28\xB5\x2F\xFD")) return true;
-  return head.size() >= 4 && (static_cast<unsigned char>(head[0]) & 0xF0U) == 0x50U && head.substr(1, 3) == "\x2A\x4D\x18";  // skippable
+  return head.size() >= 4 && (static_cast<unsigned char>(head[0]) & 0xF0U) == 0x50U &&
+         head.substr(1, 3) == "\x2A\x4D\x18";  // skippable
 }
 
 Expected<std::unique_ptr<ByteSource>> decoded(std::unique_ptr<ByteSource> from, const std::string& name) {

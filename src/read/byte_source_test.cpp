@@ -74,7 +74,8 @@ TEST(ByteSource, KeepsWhatCouldBeDecodedOfACutStream) {
   for (const bool use_gzip : {true, false}) {
     const std::string first = use_gzip ? gzip(one) : zstd(one);
     const std::string bytes = first + (use_gzip ? gzip(two) : zstd(two));
-    for (std::size_t cut = 5; cut < bytes.size(); cut += cut < bytes.size() - 60 && cut < first.size() - 20 ? 997U : 1U) {
+    for (std::size_t cut = 5; cut < bytes.size();
+         cut += cut < bytes.size() - 60 && cut < first.size() - 20 ? 997U : 1U) {
       const Result result = read_all(std::string_view(bytes).substr(0, cut));
       ASSERT_FALSE(result.error) << cut << ": " << result.error->text();
       EXPECT_EQ(result.torn.empty(), cut == first.size()) << cut;

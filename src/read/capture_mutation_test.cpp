@@ -63,8 +63,22 @@ class Mutation : public testing::Test {
 
 // Other values for one member: of the same type where that is possible, and of every other type.
 std::vector<Json> other_values(const Json& value) {
-  std::vector<Json> out = {Json(), Json(true), Json(false), Json(-1), Json(std::int64_t{1} << 40), Json(0.5), Json(""), Json("zzz"), Json("c0.n1"), Json("c9.n9"),
-                           Json(JsonArray{}), Json(JsonArray{Json(1)}), Json(JsonArray{Json("c0.n0")}), Json(JsonObject{}), Json(JsonObject{{"a", Json(1)}}), Json(JsonObject{{"a", Json("b")}})};
+  std::vector<Json> out = {Json(),
+                           Json(true),
+                           Json(false),
+                           Json(-1),
+                           Json(std::int64_t{1} << 40),
+                           Json(0.5),
+                           Json(""),
+                           Json("zzz"),
+                           Json("c0.n1"),
+                           Json("c9.n9"),
+                           Json(JsonArray{}),
+                           Json(JsonArray{Json(1)}),
+                           Json(JsonArray{Json("c0.n0")}),
+                           Json(JsonObject{}),
+                           Json(JsonObject{{"a", Json(1)}}),
+                           Json(JsonObject{{"a", Json("b")}})};
   if (value.is_int()) {
     out.emplace_back(value.as_int() + 1);
     out.emplace_back(value.as_int() - 1);
@@ -72,7 +86,8 @@ std::vector<Json> other_values(const Json& value) {
   }
   if (value.is_string()) {
     out.emplace_back(std::string(value.as_string()) + "x");
-    for (const State s : {State::kPresent, State::kEmpty, State::kNoSlot, State::kUnreadable}) out.emplace_back(state_name(s));
+    for (const State s : {State::kPresent, State::kEmpty, State::kNoSlot, State::kUnreadable})
+      out.emplace_back(state_name(s));
   }
   if (value.is_array()) {
     JsonArray items = value.as_array();
@@ -146,9 +161,12 @@ TEST_F(Mutation, ChangedTextsAndLocsAreCaughtByADigest) {
     Json record = *Json::parse(lines_[i]);
     const std::string_view kind = record["record"].as_string();
     const std::int64_t id = record["id"].as_int(-1);
-    if (kind == "text" && texts.contains(id)) record.set(record.find("json") ? "json" : "text", Json("something else"));
-    else if (kind == "loc" && locs.contains(id)) record.set("line", Json(99999));
-    else continue;
+    if (kind == "text" && texts.contains(id))
+      record.set(record.find("json") ? "json" : "text", Json("something else"));
+    else if (kind == "loc" && locs.contains(id))
+      record.set("line", Json(99999));
+    else
+      continue;
     ++tried;
     const auto capture = read_with(i, record.dump());
     ASSERT_FALSE(capture) << record.dump();
@@ -161,7 +179,8 @@ TEST_F(Mutation, DuplicatedLines) {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     auto lines = lines_;
     lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(i), lines_[i]);
-    EXPECT_FALSE(read(joined(lines))) << "line " << i + 1 << " twice: " << lines_[i];  // the counts differ, if nothing else
+    EXPECT_FALSE(read(joined(lines))) << "line " << i + 1
+                                      << " twice: " << lines_[i];  // the counts differ, if nothing else
   }
 }
 
@@ -206,8 +225,10 @@ TEST_F(Mutation, PiecesTakenOutAndPutIn) {
   for (int i = 0; i < 2000; ++i) {
     std::string damaged = text_;
     const std::size_t at = random() % damaged.size();
-    if (i % 2 == 0) damaged.erase(at, random() % 200);
-    else damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 200));
+    if (i % 2 == 0)
+      damaged.erase(at, random() % 200);
+    else
+      damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 200));
     static_cast<void>(read_capture_text(damaged, "f"));
   }
 }

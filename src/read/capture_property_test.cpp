@@ -86,7 +86,8 @@ RC_GTEST_PROP(CaptureProperty, ACutIsReadUpToItsLastSnapshot, (std::uint64_t see
   if (!capture) RC_FAIL(capture.error().text());
   RC_ASSERT(!capture->end);
   RC_ASSERT(capture->snapshots.size() <= whole->snapshots.size());
-  for (std::size_t i = 0; i < capture->snapshots.size(); ++i) RC_ASSERT(capture->snapshots[i].digest == whole->snapshots[i].digest);
+  for (std::size_t i = 0; i < capture->snapshots.size(); ++i)
+    RC_ASSERT(capture->snapshots[i].digest == whole->snapshots[i].digest);
 }
 
 RC_GTEST_PROP(CaptureProperty, RandomBytesNeverCrash, (const std::string& bytes)) {

@@ -18,8 +18,12 @@ namespace {
 class Reading {
  public:
   Reading(std::unique_ptr<ByteSource> from, std::string name, const ReadOptions& options, ReadStatistics* statistics)
-      : options_(options), name_(std::move(name)), statistics_(statistics), lines_(std::move(from), name_, options.max_bytes),
-        replay_({options.check_digests}), records_(replay_) {
+      : options_(options),
+        name_(std::move(name)),
+        statistics_(statistics),
+        lines_(std::move(from), name_, options.max_bytes),
+        replay_({options.check_digests}),
+        records_(replay_) {
     replay_.set_position(name_, 0);
   }
 
@@ -65,8 +69,9 @@ class Reading {
     Capture capture = replay_.take();
     // Whatever came after the end record was not meant to be there: what it says can't be relied on.
     capture.end.reset();
-    capture.notes.push_back({"torn-capture", Severity::kError, fmt::format("line {}: {}; {}", torn.line, torn.message, reach(capture)),
-                             CompileId::kNone, GraphId::kNone});
+    capture.notes.push_back({"torn-capture", Severity::kError,
+                             fmt::format("line {}: {}; {}", torn.line, torn.message, reach(capture)), CompileId::kNone,
+                             GraphId::kNone});
     if (statistics_) statistics_->torn = std::move(torn);
     return capture;
   }
@@ -80,8 +85,8 @@ class Reading {
   static std::string reach(const Capture& capture) {
     if (capture.snapshots.empty()) return "no snapshot is finished";
     const Snapshot& last = capture.snapshots.back();
-    return fmt::format("read up to snapshot {} (stage \"{}\", graph {})", capture.snapshots.size() - 1, capture.stages[index(last.stage)].key,
-                       graph_name(capture, last.graph));
+    return fmt::format("read up to snapshot {} (stage \"{}\", graph {})", capture.snapshots.size() - 1,
+                       capture.stages[index(last.stage)].key, graph_name(capture, last.graph));
   }
 
   const ReadOptions& options_;
@@ -101,7 +106,8 @@ Expected<Capture> read_capture(const std::string& path, const ReadOptions& optio
   return Reading(std::move(source), path, options, statistics).all();
 }
 
-Expected<Capture> read_capture_text(std::string_view ndjson, const std::string& name, const ReadOptions& options, ReadStatistics* statistics) {
+Expected<Capture> read_capture_text(std::string_view ndjson, const std::string& name, const ReadOptions& options,
+                                    ReadStatistics* statistics) {
   return Reading(ByteSource::of_text(ndjson, name), name, options, statistics).all();
 }
 

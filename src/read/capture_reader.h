@@ -32,7 +32,8 @@ struct ReadStatistics {
 
 // kIo, kSyntax, kSchema, kReference, kDigest, kTooNew, kTooLarge, kTorn (strict, or torn before the run record);
 // path and line are set. Limits: 64 MiB a line, depth 64. `statistics`, if given, is filled as far as the reader came.
-Expected<Capture> read_capture(const std::string& path, const ReadOptions& options = {}, ReadStatistics* statistics = nullptr);
+Expected<Capture> read_capture(const std::string& path, const ReadOptions& options = {},
+                               ReadStatistics* statistics = nullptr);
 // The text may be compressed as a file may. `name` stands in messages.
 Expected<Capture> read_capture_text(std::string_view ndjson, const std::string& name, const ReadOptions& options = {},
                                     ReadStatistics* statistics = nullptr);

@@ -96,38 +96,59 @@ TEST(CaptureReader, NamesLineAndReason) {
       {"{\"record\":\"run\"}\n", "f:1: a run record needs \"format\" [schema]"},
       {"{\"record\":\"run\",\"format\":\"1\"}\n", "f:1: \"format\" must be an integer, not a string [schema]"},
       {"{\"record\":\"run\",\"format\":0}\n", "f:1: \"format\" is 0, outside 1 to 2147483647 [schema]"},
-      {"{\"record\":\"run\",\"format\":2,\"novelty\":[]}\n", "f:1: has format version 2; this build reads up to version 1 [too-new]"},
+      {"{\"record\":\"run\",\"format\":2,\"novelty\":[]}\n",
+       "f:1: has format version 2; this build reads up to version 1 [too-new]"},
       {"{\"record\":\"run\",\"format\":1,\"novelty\":[]}\n", "f:1: a run record has no member \"novelty\" [schema]"},
       {"{\"record\":\"run\",\"format\":1,\"format\":1}\n", "f:1: member \"format\" is there twice [schema]"},
       {with_run({""}), "f:2: an empty line [syntax]"},
       {with_run({"{\"record\":\"pass\"}"}), "f:2: no record of this format is called \"pass\" [schema]"},
       {with_run({"{\"record\":7}"}), "f:2: \"record\" must be a string [schema]"},
       {with_run({"{\"record\":\"stage\",\"key\":null}"}), "f:2: \"key\" must be a string, not null [schema]"},
-      {with_run({"{\"record\":\"stage\",\"key\":\"s\",\"order\":1.5}"}), "f:2: \"order\" must be an integer, not a number [schema]"},
-      {with_run({"{\"record\":\"stage\",\"key\":\"s\",\"order\":5000000000}"}), "f:2: \"order\" is 5000000000, outside -2147483648 to 2147483647 [schema]"},
-      {with_run({"{\"record\":\"attr_kind\",\"name\":\"a\",\"type\":\"blob\"}"}), "f:2: \"blob\" is no value this format knows [schema]"},
+      {with_run({"{\"record\":\"stage\",\"key\":\"s\",\"order\":1.5}"}),
+       "f:2: \"order\" must be an integer, not a number [schema]"},
+      {with_run({"{\"record\":\"stage\",\"key\":\"s\",\"order\":5000000000}"}),
+       "f:2: \"order\" is 5000000000, outside -2147483648 to 2147483647 [schema]"},
+      {with_run({"{\"record\":\"attr_kind\",\"name\":\"a\",\"type\":\"blob\"}"}),
+       "f:2: \"blob\" is no value this format knows [schema]"},
       {with_run({"{\"record\":\"text\",\"id\":0}"}), "f:2: a text record needs either \"text\" or \"json\" [schema]"},
-      {with_run({"{\"record\":\"text\",\"id\":0,\"text\":\"\",\"json\":1}"}), "f:2: a text record needs either \"text\" or \"json\" [schema]"},
-      {with_run({"{\"record\":\"text\",\"id\":-1,\"text\":\"\"}"}), "f:2: \"id\" is -1, outside 0 to 4294967294 [schema]"},
-      {with_run({"{\"record\":\"loc\",\"id\":0,\"kind\":\"call\",\"file\":0}"}), "f:2: a call loc spells its text or child differently [schema]"},
+      {with_run({"{\"record\":\"text\",\"id\":0,\"text\":\"\",\"json\":1}"}),
+       "f:2: a text record needs either \"text\" or \"json\" [schema]"},
+      {with_run({"{\"record\":\"text\",\"id\":-1,\"text\":\"\"}"}),
+       "f:2: \"id\" is -1, outside 0 to 4294967294 [schema]"},
+      {with_run({"{\"record\":\"loc\",\"id\":0,\"kind\":\"call\",\"file\":0}"}),
+       "f:2: a call loc spells its text or child differently [schema]"},
       {with_run({"{\"record\":\"compile\",\"id\":\"c00\"}"}), "f:2: \"id\" must read like \"c0\" [schema]"},
-      {with_run({"{\"record\":\"compile\",\"id\":\"c1\"}"}), "f:2: compile 1 is declared where compile 0 comes next [reference]"},
+      {with_run({"{\"record\":\"compile\",\"id\":\"c1\"}"}),
+       "f:2: compile 1 is declared where compile 0 comes next [reference]"},
       {with_run({"{\"record\":\"graph\",\"id\":\"c0.g0\"}"}), "f:2: compile \"c0\" was never declared [reference]"},
-      {with_run({"{\"record\":\"compile\",\"id\":\"c0\"}", "{\"record\":\"graph\",\"id\":\"c0.x0\"}"}), "f:3: \"id\" must read like \"c0.g1\" [schema]"},
-      {with_run({"{\"record\":\"compile\",\"id\":\"c0\"}", "{\"record\":\"unit\",\"id\":\"c0.n0\",\"graph\":\"c0.g0\",\"kind\":\"fx_node\"}"}),
+      {with_run({"{\"record\":\"compile\",\"id\":\"c0\"}", "{\"record\":\"graph\",\"id\":\"c0.x0\"}"}),
+       "f:3: \"id\" must read like \"c0.g1\" [schema]"},
+      {with_run({"{\"record\":\"compile\",\"id\":\"c0\"}",
+                 "{\"record\":\"unit\",\"id\":\"c0.n0\",\"graph\":\"c0.g0\",\"kind\":\"fx_node\"}"}),
        "f:3: graph \"c0.g0\" was never declared [reference]"},
-      {with_run({"{\"record\":\"compile\",\"id\":\"c0\"}", "{\"record\":\"graph\",\"id\":\"c0.g0\"}", "{\"record\":\"unit\",\"id\":\"c0.k0\",\"graph\":\"c0.g0\",\"kind\":\"fx_node\"}"}),
+      {with_run({"{\"record\":\"compile\",\"id\":\"c0\"}", "{\"record\":\"graph\",\"id\":\"c0.g0\"}",
+                 "{\"record\":\"unit\",\"id\":\"c0.k0\",\"graph\":\"c0.g0\",\"kind\":\"fx_node\"}"}),
        "f:4: the \"id\" of this kind of unit must read like \"c0.n3\" [schema]"},
-      {with_run({"{\"record\":\"attr\",\"unit\":\"c0.n9\",\"attr\":\"a\",\"at\":0,\"state\":\"present\"}"}), "f:2: unit \"c0.n9\" was never declared [reference]"},
-      {with_run({"{\"record\":\"link\",\"kind\":\"k\",\"from\":[3]}"}), "f:2: \"from\" must hold strings, not a number [schema]"},
-      {with_run({"{\"record\":\"link\",\"kind\":\"k\",\"from\":\"c0.n0\"}"}), "f:2: \"from\" must be an array, not a string [schema]"},
-      {with_run({"{\"record\":\"note\",\"code\":\"x\",\"severity\":\"info\",\"compile\":\"c3\"}"}), "f:2: compile \"c3\" was never declared [reference]"},
-      {with_run({"{\"record\":\"volatile\",\"of\":\"c0.k1\",\"key\":\"d\"}"}), "f:2: unit \"c0.k1\" was never declared [reference]"},
-      {with_run({"{\"record\":\"source\",\"file\":\"x\",\"lines\":{\"01\":\"\"}}"}), "f:2: \"01\" is no line number [schema]"},
-      {with_run({"{\"record\":\"source\",\"file\":\"x\",\"lines\":{\"1\":\"\",\"1\":\"\"}}"}), "f:2: \"lines\" has a key twice [schema]"},
+      {with_run({"{\"record\":\"attr\",\"unit\":\"c0.n9\",\"attr\":\"a\",\"at\":0,\"state\":\"present\"}"}),
+       "f:2: unit \"c0.n9\" was never declared [reference]"},
+      {with_run({"{\"record\":\"link\",\"kind\":\"k\",\"from\":[3]}"}),
+       "f:2: \"from\" must hold strings, not a number [schema]"},
+      {with_run({"{\"record\":\"link\",\"kind\":\"k\",\"from\":\"c0.n0\"}"}),
+       "f:2: \"from\" must be an array, not a string [schema]"},
+      {with_run({"{\"record\":\"note\",\"code\":\"x\",\"severity\":\"info\",\"compile\":\"c3\"}"}),
+       "f:2: compile \"c3\" was never declared [reference]"},
+      {with_run({"{\"record\":\"volatile\",\"of\":\"c0.k1\",\"key\":\"d\"}"}),
+       "f:2: unit \"c0.k1\" was never declared [reference]"},
+      {with_run({"{\"record\":\"source\",\"file\":\"x\",\"lines\":{\"01\":\"\"}}"}),
+       "f:2: \"01\" is no line number [schema]"},
+      {with_run({"{\"record\":\"source\",\"file\":\"x\",\"lines\":{\"1\":\"\",\"1\":\"\"}}"}),
+       "f:2: \"lines\" has a key twice [schema]"},
       {with_run({"{\"record\":\"end\",\"status\":\"done\"}"}), "f:2: \"status\" must be complete or partial [schema]"},
-      {with_run({"{\"record\":\"end\",\"status\":\"complete\"}"}), "f:2: the end record leaves out 1 run records [schema]"},
-      {with_run({"{\"record\":\"end\",\"status\":\"complete\",\"counts\":{\"run\":1}}", "{\"record\":\"text\",\"id\":0,\"text\":\"\"}"}), "f:3: a record follows the end record [schema]"},
+      {with_run({"{\"record\":\"end\",\"status\":\"complete\"}"}),
+       "f:2: the end record leaves out 1 run records [schema]"},
+      {with_run({"{\"record\":\"end\",\"status\":\"complete\",\"counts\":{\"run\":1}}",
+                 "{\"record\":\"text\",\"id\":0,\"text\":\"\"}"}),
+       "f:3: a record follows the end record [schema]"},
       {with_run({"{\"record\":\"text\",\"id\":0,\"text\":\"\xFF\"}"}), "f:2: not a line of JSON: "},
       {with_run({"{\"record\":\"text\",\"id\":0,\"text\":\"two\nlines\"}"}), "f:2: not a line of JSON: "},
   };
@@ -138,7 +159,9 @@ TEST(CaptureReader, NamesLineAndReason) {
 }
 
 TEST(CaptureReader, RefusesDeepNesting) {
-  const auto nested = [](std::size_t n) { return with_run({"{\"record\":\"text\",\"id\":0,\"json\":" + std::string(n, '[') + std::string(n, ']') + "}"}); };
+  const auto nested = [](std::size_t n) {
+    return with_run({"{\"record\":\"text\",\"id\":0,\"json\":" + std::string(n, '[') + std::string(n, ']') + "}"});
+  };
   EXPECT_EQ(error_of(nested(60), {.strict = true}), "f:2: the file stops without an end record [torn-capture]");
   EXPECT_EQ(error_of(nested(64)), "f:2: nested deeper than 64 levels [too-large]");
   EXPECT_EQ(error_of(nested(1000000)), "f:2: nested deeper than 64 levels [too-large]");
@@ -155,15 +178,17 @@ TEST(CaptureReader, LimitsWhatAFileMayHold) {
 
 TEST(CaptureReader, ReadsOtherSpacingAndOrderOfMembers) {
   const std::string json = "{\"a\":[1,2.50,\"x y\"]}";
-  const auto capture = read_capture_text(with_run({"{ \"record\" : \"text\" , \"json\" : { \"a\" : [ 1, 2.50, \"x y\" ] } , \"id\" : 0 }\r",
-                                                   "{\"record\":\"text\",\"id\":1,\"json\":-0.0}", "{\"record\":\"text\",\"id\":2,\"json\":\"}\\\"]\"}"}),
-                                         "f");
+  const auto capture = read_capture_text(
+      with_run({"{ \"record\" : \"text\" , \"json\" : { \"a\" : [ 1, 2.50, \"x y\" ] } , \"id\" : 0 }\r",
+                "{\"record\":\"text\",\"id\":1,\"json\":-0.0}", "{\"record\":\"text\",\"id\":2,\"json\":\"}\\\"]\"}"}),
+      "f");
   ASSERT_TRUE(capture) << capture.error().text();
   EXPECT_EQ(capture->texts, (std::vector<std::string>{json, "-0.0", "\"}\\\"]\""}));
 }
 
 TEST(CaptureReader, FirstStageOfAnAttrNeedNotBeThere) {
-  const auto capture = read_capture_text(with_run({"{\"record\":\"attr_kind\",\"name\":\"a\",\"type\":\"text\",\"first_stage\":\"nowhere\"}"}), "f");
+  const auto capture = read_capture_text(
+      with_run({"{\"record\":\"attr_kind\",\"name\":\"a\",\"type\":\"text\",\"first_stage\":\"nowhere\"}"}), "f");
   ASSERT_TRUE(capture) << capture.error().text();
   EXPECT_EQ(capture->attr_kinds[0].first_stage, "nowhere");
 }
@@ -237,7 +262,8 @@ TEST(CaptureReader, EveryCutOfACompressedFileIsTornOrWhole) {
       ASSERT_FALSE(capture->end) << cut;
       ASSERT_GE(capture->snapshots.size(), last);
       last = capture->snapshots.size();
-      ASSERT_NE(capture->notes.back().text.find(last == 0 ? "no snapshot is finished" : "read up to snapshot"), std::string::npos);
+      ASSERT_NE(capture->notes.back().text.find(last == 0 ? "no snapshot is finished" : "read up to snapshot"),
+                std::string::npos);
     }
     EXPECT_EQ(last, 5U);
   }
@@ -249,8 +275,10 @@ TEST(CaptureReader, TornNoteNamesTheOpenFrame) {
   const std::string without_end = text.substr(0, text.rfind("{\"record\":\"end\""));
   const auto capture = read_capture_text(test::zstd(without_end) + rest.substr(0, rest.size() / 2), "f");
   ASSERT_TRUE(capture) << capture.error().text();
-  EXPECT_NE(capture->notes.back().text.find("the zstd frame that is open at byte "), std::string::npos) << capture->notes.back().text;
-  EXPECT_NE(capture->notes.back().text.find("read up to snapshot 4 (stage \"kernel\", graph c0.g3)"), std::string::npos) << capture->notes.back().text;
+  EXPECT_NE(capture->notes.back().text.find("the zstd frame that is open at byte "), std::string::npos)
+      << capture->notes.back().text;
+  EXPECT_NE(capture->notes.back().text.find("read up to snapshot 4 (stage \"kernel\", graph c0.g3)"), std::string::npos)
+      << capture->notes.back().text;
 }
 
 // A child that is killed between snapshots, without any chance to clean up.

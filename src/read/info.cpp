@@ -22,7 +22,8 @@ std::vector<CompileSummary> compiles_of(const Capture& capture) {
   for (const Unit& unit : capture.units) ++units[index(unit.graph)];
   for (std::size_t i = 0; i < capture.graphs.size(); ++i) {
     const Graph& g = capture.graphs[i];
-    out[index(g.compile)].graphs.push_back({graph_name(capture, id_at<GraphId>(i)), g.kind, g.direction, g.path, units[i]});
+    out[index(g.compile)].graphs.push_back(
+        {graph_name(capture, id_at<GraphId>(i)), g.kind, g.direction, g.path, units[i]});
   }
   return out;
 }

@@ -26,7 +26,8 @@ Expected<bool> LineSource::fill() {
   KERNTRAIL_TRY(const std::size_t n, from_->read(buffer_.data() + end_, buffer_.size() - kLinePadding - end_));
   end_ += n;
   bytes_ += n;
-  if (bytes_ > max_bytes_) return fail(ErrorCode::kTooLarge, fmt::format("holds more than {} bytes", max_bytes_), name_, number_ + 1);
+  if (bytes_ > max_bytes_)
+    return fail(ErrorCode::kTooLarge, fmt::format("holds more than {} bytes", max_bytes_), name_, number_ + 1);
   return n != 0;
 }
 
@@ -41,7 +42,9 @@ Expected<std::optional<LineView>> LineSource::next() {
       ++number_;
       return LineView{{start, length}, true};
     }
-    if (size > kMaxLine) return fail(ErrorCode::kTooLarge, fmt::format("a line is longer than {} MiB", kMaxLine >> 20), name_, number_ + 1);
+    if (size > kMaxLine)
+      return fail(ErrorCode::kTooLarge, fmt::format("a line is longer than {} MiB", kMaxLine >> 20), name_,
+                  number_ + 1);
     searched = size;
     if (!at_end_) {
       KERNTRAIL_TRY(const bool more, fill());

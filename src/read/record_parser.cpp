@@ -115,17 +115,22 @@ bool RecordParser::parse(std::string_view line) {
   if (line.empty()) return refuse(ErrorCode::kSyntax, "an empty line");
   if (line.size() > d.capacity) {
     d.capacity = std::max(kFirstCapacity, line.size() + line.size() / 2);
-    if (d.parser.allocate(d.capacity, kMaxDepth) != simdjson::SUCCESS) return refuse(ErrorCode::kTooLarge, "no memory to parse the line");
+    if (d.parser.allocate(d.capacity, kMaxDepth) != simdjson::SUCCESS)
+      return refuse(ErrorCode::kTooLarge, "no memory to parse the line");
   }
   element root;
   if (const auto error = d.parser.parse(line.data(), line.size(), false).get(root)) {
-    if (error == simdjson::DEPTH_ERROR) return refuse(ErrorCode::kTooLarge, fmt::format("nested deeper than {} levels", kMaxDepth));
+    if (error == simdjson::DEPTH_ERROR)
+      return refuse(ErrorCode::kTooLarge, fmt::format("nested deeper than {} levels", kMaxDepth));
     return refuse(ErrorCode::kSyntax, fmt::format("not a line of JSON: {}", simdjson::error_message(error)));
   }
-  if (root.get_object().get(d.object) != simdjson::SUCCESS) return refuse(ErrorCode::kSchema, fmt::format("a record must be an object, not {}", type_name(root.type())));
+  if (root.get_object().get(d.object) != simdjson::SUCCESS)
+    return refuse(ErrorCode::kSchema, fmt::format("a record must be an object, not {}", type_name(root.type())));
   const auto first = d.object.begin();
-  if (first == d.object.end() || first.key() != "record") return refuse(ErrorCode::kSchema, "the first member of a record must be \"record\"");
-  if (first.value().get_string().get(kind_) != simdjson::SUCCESS) return refuse(ErrorCode::kSchema, "\"record\" must be a string");
+  if (first == d.object.end() || first.key() != "record")
+    return refuse(ErrorCode::kSchema, "the first member of a record must be \"record\"");
+  if (first.value().get_string().get(kind_) != simdjson::SUCCESS)
+    return refuse(ErrorCode::kSchema, "\"record\" must be a string");
   return true;
 }
 
@@ -147,7 +152,8 @@ bool RecordParser::expect(std::span<const std::string_view> names) {
     std::size_t i = likely;
     while (i < names.size() && names[i] != key) ++i;
     if (i == names.size()) i = static_cast<std::size_t>(std::find(names.begin(), names.end(), key) - names.begin());
-    if (i == names.size()) return refuse(ErrorCode::kSchema, fmt::format("a {} record has no member \"{}\"", kind_, base::cut(key, 80)));
+    if (i == names.size())
+      return refuse(ErrorCode::kSchema, fmt::format("a {} record has no member \"{}\"", kind_, base::cut(key, 80)));
     if (d.there[i]) return refuse(ErrorCode::kSchema, fmt::format("member \"{}\" is there twice", key));
     d.there[i] = true;
     d.members[i] = field.value();
@@ -159,10 +165,13 @@ bool RecordParser::expect(std::span<const std::string_view> names) {
 
 bool RecordParser::has(std::size_t i) const { return document_->there[i]; }
 
-bool RecordParser::missing(std::size_t i) { return refuse(ErrorCode::kSchema, fmt::format("a {} record needs \"{}\"", kind_, names_[i])); }
+bool RecordParser::missing(std::size_t i) {
+  return refuse(ErrorCode::kSchema, fmt::format("a {} record needs \"{}\"", kind_, names_[i]));
+}
 
 bool RecordParser::wrong_type(std::size_t i, std::string_view wanted) {
-  return refuse(ErrorCode::kSchema, fmt::format("\"{}\" must be {}, not {}", names_[i], wanted, type_name(document_->members[i].type())));
+  return refuse(ErrorCode::kSchema,
+                fmt::format("\"{}\" must be {}, not {}", names_[i], wanted, type_name(document_->members[i].type())));
 }
 
 std::string_view RecordParser::text(std::size_t i) {
@@ -209,7 +218,9 @@ bool RecordParser::boolean(std::size_t i, bool otherwise) {
   return value;
 }
 
-std::string_view RecordParser::raw(std::size_t i) { return has(i) ? raw_member(line_, document_->places[i]) : std::string_view(); }
+std::string_view RecordParser::raw(std::size_t i) {
+  return has(i) ? raw_member(line_, document_->places[i]) : std::string_view();
+}
 
 const std::vector<std::string_view>& RecordParser::texts(std::size_t i) {
   texts_.clear();

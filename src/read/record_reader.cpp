@@ -27,13 +27,17 @@ constexpr std::string_view kLetters = "nospklfu";
 constexpr std::string_view kRunMembers[] = {"format", "tool", "torch", "python", "platform", "settings"};
 constexpr std::string_view kStageMembers[] = {"key", "title", "noun", "layer", "order"};
 constexpr std::string_view kAttrKindMembers[] = {"name", "type", "layer", "first_stage", "provenance"};
-constexpr std::string_view kHookMembers[] = {"phase", "label", "attribute", "state", "detail", "lost", "fired", "errors", "last_error", "restored"};
+constexpr std::string_view kHookMembers[] = {"phase", "label", "attribute", "state",      "detail",
+                                             "lost",  "fired", "errors",    "last_error", "restored"};
 constexpr std::string_view kTextMembers[] = {"id", "text", "json"};
-constexpr std::string_view kLocMembers[] = {"id", "kind", "file", "name", "text", "function", "code", "line", "col", "end_line", "end_col", "class", "rule", "callee", "child", "caller", "parts"};
+constexpr std::string_view kLocMembers[] = {"id",   "kind",   "file",  "name",     "text",    "function",
+                                            "code", "line",   "col",   "end_line", "end_col", "class",
+                                            "rule", "callee", "child", "caller",   "parts"};
 constexpr std::string_view kCompileMembers[] = {"id", "torch_id", "attempt", "backend", "attributes"};
 constexpr std::string_view kGraphMembers[] = {"id", "kind", "direction", "path"};
 constexpr std::string_view kUnitMembers[] = {"id", "graph", "kind", "seen_only_as"};
-constexpr std::string_view kAttrMembers[] = {"unit", "attr", "at", "state", "python_type", "repr", "text", "loc", "refs"};
+constexpr std::string_view kAttrMembers[] = {"unit", "attr", "at",  "state", "python_type",
+                                             "repr", "text", "loc", "refs"};
 constexpr std::string_view kSnapshotMembers[] = {"id", "stage", "graph", "units", "digest", "full"};
 constexpr std::string_view kLinkMembers[] = {"kind", "from", "to"};
 constexpr std::string_view kClaimMembers[] = {"kernel", "claimant", "evidence", "units"};
@@ -58,7 +62,9 @@ struct IdParts {
 
 // Digits without a sign and without leading zeros, so that an id has one spelling.
 bool take_number(std::string_view& text, std::uint32_t& out) {
-  if (text.empty() || text[0] < '0' || text[0] > '9' || (text[0] == '0' && text.size() > 1 && text[1] >= '0' && text[1] <= '9')) return false;
+  if (text.empty() || text[0] < '0' || text[0] > '9' ||
+      (text[0] == '0' && text.size() > 1 && text[1] >= '0' && text[1] <= '9'))
+    return false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc() || out > kMaxId) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
@@ -143,7 +149,8 @@ Enum RecordReader::State_::enumeration(std::size_t i, FromName from_name, Enum o
   const std::string_view name = required ? record.text(i) : record.text(i, {});
   if (!record.ok() || (!required && !record.has(i))) return otherwise;
   const auto value = from_name(name);
-  if (!value) record.refuse(ErrorCode::kSchema, fmt::format("\"{}\" is no value this format knows", base::cut(name, 80)));
+  if (!value)
+    record.refuse(ErrorCode::kSchema, fmt::format("\"{}\" is no value this format knows", base::cut(name, 80)));
   return value.value_or(otherwise);
 }
 
@@ -177,7 +184,8 @@ GraphId RecordReader::State_::graph_id(std::string_view text) {
 UnitId RecordReader::State_::unit_id(std::string_view text) {
   const auto id = parse_id(text);
   const std::size_t kind = id ? kLetters.find(id->letter) : std::string_view::npos;
-  if (kind != std::string_view::npos && id->compile < compiles.size() && id->ordinal < compiles[id->compile].units[kind].size()) {
+  if (kind != std::string_view::npos && id->compile < compiles.size() &&
+      id->ordinal < compiles[id->compile].units[kind].size()) {
     return compiles[id->compile].units[kind][id->ordinal];
   }
   undeclared("unit", text);
@@ -198,7 +206,12 @@ std::vector<UnitId> RecordReader::State_::unit_ids(std::size_t i) {
 
 void RecordReader::State_::run() {
   if (!record.expect(kRunMembers)) return;
-  RunInfo info{static_cast<int>(record.integer(0, 1, std::numeric_limits<int>::max())), string(1), string(2), string(3), string(4), settings(5)};
+  RunInfo info{static_cast<int>(record.integer(0, 1, std::numeric_limits<int>::max())),
+               string(1),
+               string(2),
+               string(3),
+               string(4),
+               settings(5)};
   if (record.ok()) sink.run(info);
 }
 
@@ -214,7 +227,8 @@ void RecordReader::State_::stage() {
 
 void RecordReader::State_::attr_kind() {
   if (!record.expect(kAttrKindMembers)) return;
-  const AttrKind value{needed(0), enumeration(1, value_type_from_name, ValueType::kText, true), string(2), string(3), record.boolean(4, false)};
+  const AttrKind value{needed(0), enumeration(1, value_type_from_name, ValueType::kText, true), string(2), string(3),
+                       record.boolean(4, false)};
   if (!record.ok()) return;
   const AttrId id = id_at<AttrId>(next_attr++);
   attrs.emplace(value.name, id);
@@ -224,9 +238,11 @@ void RecordReader::State_::attr_kind() {
 void RecordReader::State_::hook() {
   if (!record.expect(kHookMembers)) return;
   const std::string_view phase = record.text(0);
-  if (record.ok() && phase != "start" && phase != "end") record.refuse(ErrorCode::kSchema, "\"phase\" must be start or end");
-  const HookRecord value{needed(1), string(2), enumeration(3, hook_state_from_name, HookState::kInstalled, true), string(4), string(5),
-                         record.count(6), record.count(7), string(8), record.boolean(9, true)};
+  if (record.ok() && phase != "start" && phase != "end")
+    record.refuse(ErrorCode::kSchema, "\"phase\" must be start or end");
+  const HookRecord value{needed(1),       string(2), enumeration(3, hook_state_from_name, HookState::kInstalled, true),
+                         string(4),       string(5), record.count(6),
+                         record.count(7), string(8), record.boolean(9, true)};
   if (record.ok()) sink.hook(value, phase == "end");
 }
 
@@ -255,7 +271,8 @@ void RecordReader::State_::loc() {
   const std::size_t child_place = value.kind == LocKind::kCall ? 13 : 14;
   for (const std::size_t i : {std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{13}, std::size_t{14}}) {
     if (record.has(i) && i != text_place && i != child_place) {
-      record.refuse(ErrorCode::kSchema, fmt::format("a {} loc spells its text or child differently", loc_kind_name(value.kind)));
+      record.refuse(ErrorCode::kSchema,
+                    fmt::format("a {} loc spells its text or child differently", loc_kind_name(value.kind)));
     }
   }
   value.text = number<TextId>(text_place);
@@ -269,7 +286,8 @@ void RecordReader::State_::loc() {
   value.rule = enumeration(12, frame_rule_from_name, FrameRule::kNone);
   value.child = number<LocId>(child_place);
   value.caller = number<LocId>(15);
-  for (const std::int64_t part : record.integers(16, 0, kMaxId)) value.parts.push_back(static_cast<LocId>(static_cast<std::uint32_t>(part)));
+  for (const std::int64_t part : record.integers(16, 0, kMaxId))
+    value.parts.push_back(static_cast<LocId>(static_cast<std::uint32_t>(part)));
   if (record.ok()) sink.loc(id, value);
 }
 
@@ -306,7 +324,8 @@ void RecordReader::State_::unit() {
   Unit value{GraphId::kNone, enumeration(2, unit_kind_from_name, UnitKind::kOther, true), 0, string(3)};
   if (!record.ok()) return;
   if (!id || id->letter != unit_kind_letter(value.kind)) {
-    record.refuse(ErrorCode::kSchema, fmt::format("the \"id\" of this kind of unit must read like \"c0.{}3\"", unit_kind_letter(value.kind)));
+    record.refuse(ErrorCode::kSchema, fmt::format("the \"id\" of this kind of unit must read like \"c0.{}3\"",
+                                                  unit_kind_letter(value.kind)));
     return;
   }
   value.graph = graph_id(graph_name);
@@ -329,8 +348,10 @@ void RecordReader::State_::attr() {
   model::AttrChange change;
   change.unit = unit_id(unit_name);
   const auto attr = attrs.find(attr_name);
-  if (attr == attrs.end()) undeclared("attr", attr_name);
-  else change.attr = attr->second;
+  if (attr == attrs.end())
+    undeclared("attr", attr_name);
+  else
+    change.attr = attr->second;
   change.at = static_cast<SnapshotId>(static_cast<std::uint32_t>(record.integer(2, 0, kMaxId)));
   change.value.state = enumeration(3, state_from_name, State::kNoSlot, true);
   change.value.python_type = number<TextId>(4);
@@ -349,8 +370,10 @@ void RecordReader::State_::snapshot() {
   value.full = record.boolean(5, false);
   if (!record.ok()) return;
   const auto stage = stages.find(stage_key);
-  if (stage == stages.end()) undeclared("stage", stage_key);
-  else value.stage = stage->second;
+  if (stage == stages.end())
+    undeclared("stage", stage_key);
+  else
+    value.stage = stage->second;
   value.graph = graph_id(graph_name);
   const auto digest = parse_digest(digest_text);
   if (!digest) record.refuse(ErrorCode::kSchema, "\"digest\" must be 16 hexadecimal digits");
@@ -376,7 +399,8 @@ void RecordReader::State_::claim() {
 
 void RecordReader::State_::note() {
   if (!record.expect(kNoteMembers)) return;
-  Note value{needed(0), enumeration(1, severity_from_name, Severity::kInfo, true), string(2), CompileId::kNone, GraphId::kNone};
+  Note value{needed(0), enumeration(1, severity_from_name, Severity::kInfo, true), string(2), CompileId::kNone,
+             GraphId::kNone};
   if (record.has(3) && record.ok()) value.compile = compile_id(record.text(3));
   if (record.has(4) && record.ok()) value.graph = graph_id(record.text(4));
   if (record.ok()) sink.note(value);
@@ -388,9 +412,12 @@ void RecordReader::State_::volatile_value() {
   if (!record.ok()) return;
   // What reads like an id must be one; other names ("run") are free.
   if (const auto id = parse_id(value.of)) {
-    if (id->letter == 0) compile_id(value.of);
-    else if (id->letter == 'g') graph_id(value.of);
-    else unit_id(value.of);
+    if (id->letter == 0)
+      compile_id(value.of);
+    else if (id->letter == 'g')
+      graph_id(value.of);
+    else
+      unit_id(value.of);
   }
   if (record.ok()) sink.volatile_value(value);
 }
@@ -413,7 +440,8 @@ void RecordReader::State_::source() {
 void RecordReader::State_::end() {
   if (!record.expect(kEndMembers)) return;
   const std::string_view status = record.text(0);
-  if (record.ok() && status != "complete" && status != "partial") record.refuse(ErrorCode::kSchema, "\"status\" must be complete or partial");
+  if (record.ok() && status != "complete" && status != "partial")
+    record.refuse(ErrorCode::kSchema, "\"status\" must be complete or partial");
   EndRecord value{status == "complete", {}};
   for (const auto& [kind, count] : record.count_members(1)) value.counts.emplace(kind, count);
   if (record.ok()) sink.end(value);
@@ -422,8 +450,8 @@ void RecordReader::State_::end() {
 void RecordReader::State_::read(RecordKind kind) {
   using Method = void (State_::*)();
   static constexpr std::array<Method, model::kRecordKinds> kMethods = {
-      &State_::run,  &State_::stage,    &State_::attr_kind, &State_::hook,  &State_::text, &State_::loc,
-      &State_::compile, &State_::graph, &State_::unit,      &State_::attr,  &State_::snapshot, &State_::link,
+      &State_::run,     &State_::stage, &State_::attr_kind,      &State_::hook,   &State_::text,     &State_::loc,
+      &State_::compile, &State_::graph, &State_::unit,           &State_::attr,   &State_::snapshot, &State_::link,
       &State_::claim,   &State_::note,  &State_::volatile_value, &State_::source, &State_::end};
   (this->*kMethods[static_cast<std::size_t>(kind)])();
 }
@@ -431,12 +459,14 @@ void RecordReader::State_::read(RecordKind kind) {
 // A newer format may have other members; its version is all that may be asked of it.
 void RecordReader::State_::check_version() {
   if (record.kind() != "run") {
-    record.refuse(ErrorCode::kSchema, fmt::format("the first record must be \"run\", not \"{}\"", base::cut(record.kind(), 80)));
+    record.refuse(ErrorCode::kSchema,
+                  fmt::format("the first record must be \"run\", not \"{}\"", base::cut(record.kind(), 80)));
     return;
   }
   const auto version = record.peek_integer("format");
   if (version && *version > kFormatVersion) {
-    record.refuse(ErrorCode::kTooNew, fmt::format("has format version {}; this build reads up to version {}", *version, kFormatVersion));
+    record.refuse(ErrorCode::kTooNew,
+                  fmt::format("has format version {}; this build reads up to version {}", *version, kFormatVersion));
   }
 }
 
@@ -449,7 +479,9 @@ Expected<RecordKind> RecordReader::line(std::string_view line) {
   if (std::exchange(state_->first, false)) state_->check_version();
   if (!record.ok()) return tl::unexpected<Error>(*record.error());
   const auto kind = model::record_kind_from_name(record.kind());
-  if (!kind) return fail(ErrorCode::kSchema, fmt::format("no record of this format is called \"{}\"", base::cut(record.kind(), 80)));
+  if (!kind)
+    return fail(ErrorCode::kSchema,
+                fmt::format("no record of this format is called \"{}\"", base::cut(record.kind(), 80)));
   state_->read(*kind);
   if (!record.ok()) return tl::unexpected<Error>(*record.error());
   return *kind;

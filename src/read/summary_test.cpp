@@ -58,7 +58,8 @@ TEST(Validate, ReportsATornFile) {
   const auto report = validate_capture(path);
   ASSERT_TRUE(report) << report.error().text();
   ASSERT_TRUE(report->torn);
-  EXPECT_EQ(report->torn->text(), path + ":" + std::to_string(report->lines) + ": the file stops inside a record [torn-capture]");
+  EXPECT_EQ(report->torn->text(),
+            path + ":" + std::to_string(report->lines) + ": the file stops inside a record [torn-capture]");
   EXPECT_TRUE(report->torn_or_partial());
   EXPECT_EQ(report->errors, 1U);
   EXPECT_EQ(report->digests_reached, 5U);
@@ -73,7 +74,9 @@ TEST(Validate, RefusesAChangedDigest) {
   const auto report = validate_capture(path);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kDigest);
-  EXPECT_NE(report.error().message.find("snapshot 0 (stage \"fx_pre_grad\", graph c0.g0) has digest "), std::string::npos) << report.error().message;
+  EXPECT_NE(report.error().message.find("snapshot 0 (stage \"fx_pre_grad\", graph c0.g0) has digest "),
+            std::string::npos)
+      << report.error().message;
 }
 
 TEST(Validate, CountsUnitsThatNothingExplains) {
@@ -111,8 +114,11 @@ TEST(Info, SummarisesTheSample) {
   EXPECT_EQ(compile.graphs[0].name, "c0.g0");
   EXPECT_EQ(compile.graphs[0].units, 5U);
   std::vector<std::string> stages;
-  for (const StageSummary& stage : compile.stages) stages.push_back(stage.key + " " + std::to_string(stage.snapshots) + " " + std::to_string(stage.units) + " " + std::to_string(stage.counted));
-  EXPECT_EQ(stages, (std::vector<std::string>{"fx_pre_grad 1 5 3", "fx_post_grad 1 5 3", "ir_pre_pass 1 3 3", "schedule 1 1 1", "kernel 1 1 1"}));
+  for (const StageSummary& stage : compile.stages)
+    stages.push_back(stage.key + " " + std::to_string(stage.snapshots) + " " + std::to_string(stage.units) + " " +
+                     std::to_string(stage.counted));
+  EXPECT_EQ(stages, (std::vector<std::string>{"fx_pre_grad 1 5 3", "fx_post_grad 1 5 3", "ir_pre_pass 1 3 3",
+                                              "schedule 1 1 1", "kernel 1 1 1"}));
   EXPECT_EQ(info->hooks, 2U);
   ASSERT_EQ(info->missing_hooks.size(), 1U);
   EXPECT_EQ(info->missing_hooks[0].label, "spyre passes");

@@ -25,7 +25,8 @@ void count_unexplained(const Capture& capture, ValidationReport& report) {
   }
   for (std::size_t i = 0; i < held.size(); ++i) {
     if (held[i] || !capture.units[i].seen_only_as.empty()) continue;
-    if (report.unexplained_units++ < kExamples) report.unexplained_examples.push_back(unit_name(capture, id_at<UnitId>(i)));
+    if (report.unexplained_units++ < kExamples)
+      report.unexplained_examples.push_back(unit_name(capture, id_at<UnitId>(i)));
   }
 }
 
