@@ -355,7 +355,7 @@ class PointwiseTable(nn.Module):
             torch.sub(x, y, alpha=0.5), x + 1, 2 - x, x * 1.5, 3 / positive, x**2, x.clone(), x.clamp(min=-0.5),
             x.clamp(max=0.5), torch.where(x == y, x, positive), torch.where(x != y, x, 0.0), torch.where(x > y, 1.0, x),
             torch.where(x >= 0.5, x, y), torch.where(x < y, x, y), torch.where(x <= y, x, -y), x.masked_fill(x < 0, 2.0),
-            torch.zeros_like(x) + x, x + torch.full((), 2.0, dtype=x.dtype),
+            torch.zeros_like(x) + x, torch.full_like(x, 2.0) * 1.5, x + torch.full((), 2.0, dtype=x.dtype),
         ]
         results.append(x.float().mul(2).to(x.dtype) if x.dtype is torch.float16 else x.half().mul(2).float())
         return results
