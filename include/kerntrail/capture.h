@@ -278,7 +278,7 @@ class Capture {
     SnapshotId since;
     Observation observation;
   };
-  std::vector<std::vector<Version>> versions_;  // by UnitId, in the order written
+  std::vector<std::vector<Version>> versions_;  // by UnitId, sorted by attr, then snapshot
 };
 
 // "c0", "c0.g1", "c0.n3"
