@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct GoldenCase {
   std::string name;  // folder
   std::function<Built()> build;
 };
+
+// GoogleTest's name for a case; without it, its raw bytes, which differ from run to run.
+inline void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name; }
 
 const std::vector<GoldenCase>& golden_cases();
 
