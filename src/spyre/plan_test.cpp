@@ -63,6 +63,17 @@ TEST(PlanBundle, TheReferenceModel) {
   EXPECT_EQ(specs[1].args[0].device_coordinates, (std::vector<std::string>{"0", "floor(c1/64)", "Mod(c1, 64)"}));
 }
 
+TEST(PlanBundle, PlanningAgainChangesNothing) {
+  std::vector<OpSpec> specs = mlp(3, 100, 65, 1);
+  std::vector<Diagnostic> first;
+  ASSERT_TRUE(plan_bundle(specs, {}, first));
+  std::vector<OpSpec> again = parse_op_specs(print_op_specs(specs)).value();
+  std::vector<Diagnostic> second;
+  ASSERT_TRUE(plan_bundle(again, {}, second));
+  EXPECT_EQ(again, specs);
+  EXPECT_EQ(second, first);
+}
+
 TEST(PlanBundle, NumbersSegmentsOn) {
   std::vector<TensorArg> args;
   for (int i = 0; i < 8; ++i) args.push_back(tensor("t" + std::to_string(i), i, {4, 64}, "64*c0 + c1"));
@@ -338,6 +349,16 @@ RC_GTEST_PROP(PlanBundle, ConversionsKeepEveryElement, ()) {
   const std::string index = contiguous_index(size);
   check_bundle({pointwise("fp32todl16", size, {tensor("x", 0, size, index, DType::kFloat32), tensor("buf0", -1, size, index)}),
                 pointwise("dl16tofp32", size, {tensor("buf0", -1, size, index), tensor("buf1", 1, size, index, DType::kFloat32)})},
+               any_options());
+}
+
+RC_GTEST_PROP(PlanBundle, MasksBesideFloat32KeepEveryElement, ()) {
+  const Sizes size{*rc::gen::inRange<std::int64_t>(1, 5), any_width()};
+  const std::string index = contiguous_index(size);
+  const auto at = [&](std::string name, std::int64_t number, DType dtype) { return tensor(std::move(name), number, size, index, dtype); };
+  check_bundle({pointwise("lesserthan", size, {at("x", 0, DType::kFloat32), at("y", 1, DType::kFloat32), at("buf0", -1, DType::kBool)}),
+                pointwise("where3", size, {at("buf0", -1, DType::kBool), at("x", 0, DType::kFloat32), at("y", 1, DType::kFloat32),
+                                           at("buf1", 2, DType::kFloat32)})},
                any_options());
 }
 
