@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import runpy
 import shutil
 import sys
-import traceback
+import threading
 import types
 from typing import Any
 
@@ -52,12 +53,24 @@ def record(options: dict[str, Any]) -> int:
         return _fail(f"{error}; kerntrail record needs torch in the interpreter that runs the program ({sys.executable})")
     except (OSError, RuntimeError, ValueError) as error:
         return _fail(str(error))
+    owner = os.getpid()
     try:
         status = _run(options["is_module"], program, options["arguments"])
+        if os.getpid() != owner:  # a forked child that fell off the program's end: the capture is the parent's
+            return status
+        _wait_for_threads()
     finally:
-        opened.close()
-        restore()
+        if os.getpid() == owner:
+            opened.close()
+            restore()
     return _finish(opened, status)
+
+
+def _wait_for_threads() -> None:
+    """Python ends a program only after its non-daemon threads; what they compile belongs to the capture."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
 
 
 def reference_model() -> str:
@@ -89,8 +102,9 @@ def _prepare_torch(options: dict[str, Any]) -> Any:
     if options["metadata"]:
         from kerntrail.spyre import backend
 
-        token = backend.default_metadata.set(options["metadata"])
-        undo.append(lambda: backend.default_metadata.reset(token))
+        chosen_rule = backend.process_metadata
+        backend.process_metadata = options["metadata"]
+        undo.append(lambda: setattr(backend, "process_metadata", chosen_rule))
 
     def restore() -> None:
         for step in reversed(undo):
@@ -138,7 +152,7 @@ def _run(is_module: bool, program: str, arguments: list[str]) -> int:
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename.startswith((_HERE, "<frozen")):
             trace = trace.tb_next
-        traceback.print_exception(type(error), error, trace)
+        sys.excepthook(type(error), error, trace)
         return 1
     return 0
 
@@ -148,7 +162,7 @@ def _run_script(path: str) -> None:
         code = compile(file.read(), os.path.abspath(path), "exec", dont_inherit=True)
     main_module = types.ModuleType("__main__")
     main_module.__file__ = os.path.abspath(path)
-    main_module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    main_module.__builtins__ = builtins  # type: ignore[attr-defined]
     sys.modules["__main__"] = main_module
     sys.path[0] = os.path.dirname(os.path.abspath(path))
     exec(code, main_module.__dict__)  # noqa: S102 - running the user's program is the purpose

@@ -88,13 +88,13 @@ nb::object raw_attribute(HookSite& site) {
   const nb::object dict = attribute(site.owner, "__dict__");
   if (!dict.is_valid()) return {};
   PyObject* raw = PyObject_GetItem(dict.ptr(), nb::str(site.name.c_str()).ptr());
-  if (!raw) PyErr_Clear();
+  if (!raw) clear_error();
   return nb::steal(raw);
 }
 
 bool set_attribute(HookSite& site, nb::handle value) {
   if (PyObject_SetAttrString(site.owner.ptr(), site.name.c_str(), value.ptr()) == 0) return true;
-  PyErr_Clear();
+  clear_error();
   return false;
 }
 

@@ -35,7 +35,7 @@ const Names& names() {
 
 nb::object get(nb::handle object, PyObject* name) {
   PyObject* found = PyObject_GetAttr(object.ptr(), name);
-  if (!found) PyErr_Clear();
+  if (!found) clear_error();
   return nb::steal(found);
 }
 
@@ -70,8 +70,8 @@ class NodeReader {
     add(out, attr_.op, text_value(get(node, names().op)));
     add(out, attr_.target, target_value(get(node, names().target)));
     add(out, attr_.inputs, inputs_value(node));
-    add(out, attr_.args, args_value(node));
-    add(out, attr_.type, type_value(meta));
+    add(out, attr_.args, guarded([&] { return args_value(node); }));
+    add(out, attr_.type, guarded([&] { return type_value(meta); }));
     add(out, attr_.keys, keys_value(meta));
     tracked(out, attr_.stack_trace, "stack_trace", meta, [&](nb::handle v, Observation& o) { read_stack(v, o); });
     tracked(out, attr_.nn_module_stack, "nn_module_stack", meta, [&](nb::handle v, Observation& o) { read_modules(v, o); });
@@ -82,6 +82,19 @@ class NodeReader {
   }
 
  private:
+  static Observation unreadable() { return Observation{State::kUnreadable, {}, {}, {}, {}, {}}; }
+
+  // One hostile value (an iterator or a property that raises) costs its own attr, never the stage.
+  template <class Read>
+  static Observation guarded(Read&& read) {
+    try {
+      return read();
+    } catch (nb::python_error& error) {
+      if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+      return unreadable();
+    }
+  }
+
   static void add(model::ObservedUnit& out, AttrId attr, Observation value) {
     if (value.state != State::kNoSlot) out.attrs.push_back({attr, std::move(value)});
   }
@@ -123,7 +136,10 @@ class NodeReader {
       if (!input.is_valid()) break;
       o.refs.push_back(unit_of_node(session_, compile_, input, "an input from outside its graph"));
     }
-    PyErr_Clear();
+    if (PyErr_Occurred()) {
+      clear_error();
+      return unreadable();
+    }
     o.state = o.refs.empty() ? State::kEmpty : State::kPresent;
     return o;
   }
@@ -131,7 +147,7 @@ class NodeReader {
   // Non-tensor arguments; a node among them is {"input": its position in `inputs`}.
   Observation args_value(nb::handle node) {
     const nb::object args = get(node, names().args), kwargs = get(node, names().kwargs);
-    if (!args.is_valid() || !kwargs.is_valid()) return Observation{State::kUnreadable, {}, {}, {}, {}, {}};
+    if (!args.is_valid() || !kwargs.is_valid()) return unreadable();
     const std::uint64_t signature = base::hash64(address(kwargs), address(args));
     CachedValue& slot = compile_.values[kArgs][args.ptr()];
     if (slot.object.is_valid() && slot.signature == signature) return slot.value;
@@ -157,7 +173,7 @@ class NodeReader {
         if (k == p) return base::Json(base::JsonObject{{"input", base::Json(i)}});
       }
     }
-    PyErr_Clear();  // unhashable values are no nodes
+    clear_error();  // unhashable values are no nodes
     if (depth < kMaxChainDepth && (PyList_Check(p) || PyTuple_Check(p))) {
       base::JsonArray out;
       for (nb::handle item : value) out.push_back(argument_json(item, inputs, depth + 1));
@@ -191,7 +207,7 @@ class NodeReader {
   }
 
   Observation keys_value(nb::handle meta) {
-    if (!meta.is_valid() || !PyDict_Check(meta.ptr())) return Observation{State::kUnreadable, {}, {}, {}, {}, {}};
+    if (!meta.is_valid() || !PyDict_Check(meta.ptr())) return unreadable();
     std::vector<std::string> keys;
     PyObject *k, *v;
     for (Py_ssize_t pos = 0; PyDict_Next(meta.ptr(), &pos, &k, &v);) keys.push_back(text(k).value_or("<key>"));
@@ -212,7 +228,7 @@ class NodeReader {
       o.python_type = recorder_.text(python_type_name(value));
       return add(out, attr, std::move(o));
     }
-    add(out, attr, cached(kTracked, value, std::forward<Read>(read)));
+    add(out, attr, guarded([&] { return cached(kTracked, value, std::forward<Read>(read)); }));
   }
 
   template <class Read>
@@ -243,12 +259,14 @@ class NodeReader {
     o.loc = session_.sources().chain(*t);
   }
 
-  // Dynamo keys modules by id(): those keys become "id0", "id1", ... in the order they are met in the compile.
+  // Dynamo keys modules by id(), with "@n" behind it for the n-th call of one module: the id part becomes "id0",
+  // "id1", ... in the order they are met in the compile.
   std::string stable_key(const std::string& key) {
-    const bool is_id = key.size() >= 6 && key.find_first_not_of("0123456789") == std::string::npos;
+    const std::string head = key.substr(0, key.find('@'));
+    const bool is_id = head.size() >= 6 && head.find_first_not_of("0123456789") == std::string::npos;
     if (!is_id) return key;
-    const auto [it, inserted] = compile_.object_ids.try_emplace(key, compile_.object_ids.size());
-    return fmt::format("id{}", it->second);
+    const auto [it, inserted] = compile_.object_ids.try_emplace(head, compile_.object_ids.size());
+    return fmt::format("id{}{}", it->second, key.substr(head.size()));
   }
 
   void read_modules(nb::handle value, Observation& o) {
@@ -350,6 +368,7 @@ std::vector<nb::object> nodes_of(nb::handle graph) {
 GraphId graph_id_of(Session& session, CompileState& compile, nb::handle graph, std::string_view direction, std::string_view path) {
   const auto it = compile.graphs.find(graph.ptr());
   if (it != compile.graphs.end()) return it->second;
+  compile.named.erase(static_cast<std::int64_t>(address(graph)));  // an earlier graph that lived at this address
   const GraphId id = session.recorder().graph(compile.id, "fx", direction, path);
   compile.graphs.emplace(graph.ptr(), id);
   compile.keep.push_back(nb::borrow(graph));
@@ -387,8 +406,9 @@ SnapshotId snapshot_fx(Session& session, CompileState& compile, nb::handle graph
 }
 
 void remember_names(Session& session, CompileState& compile, nb::handle graph) {
+  const GraphId id = graph_id_of(session, compile, graph, "none", "");
   NamedGraph& named = compile.named[static_cast<std::int64_t>(address(graph))];
-  named.graph = graph_id_of(session, compile, graph, "none", "");
+  named.graph = id;
   for (const nb::object& node : nodes_of(graph)) {
     const auto unit = compile.units.find(node.ptr());
     const auto name = text(get(node, names().name));

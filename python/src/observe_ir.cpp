@@ -116,7 +116,7 @@ std::string operation_name(nb::handle operation) {
   return text(call_method(operation, "get_name")).value_or("");
 }
 
-std::vector<UnitId> origin_units(Session& session, CompileState& compile, nb::handle operation) {
+std::vector<UnitId> origin_units(Session& session, CompileState& compile, nb::handle operation, bool* readable) {
   std::vector<UnitId> out;
   const nb::object origins = attribute(operation, "origins");
   if (!is_valid(origins)) return out;
@@ -126,7 +126,8 @@ std::vector<UnitId> origin_units(Session& session, CompileState& compile, nb::ha
     if (!node.is_valid()) break;
     out.push_back(unit_of_node(session, compile, node, "an origin outside every captured graph"));
   }
-  PyErr_Clear();
+  if (PyErr_Occurred() && readable) *readable = false;
+  if (PyErr_Occurred()) clear_error();
   return out;
 }
 
@@ -134,8 +135,14 @@ void read_ir_fields(Session& session, CompileState& compile, nb::handle operatio
   nb::object value;
   Observation origins = slot(session, operation, "origins", value);
   if (origins.state == State::kPresent) {
-    origins.refs = origin_units(session, compile, operation);
-    if (origins.refs.empty()) origins.state = State::kEmpty;
+    bool readable = true;
+    origins.refs = origin_units(session, compile, operation, &readable);
+    if (!readable) {
+      origins.refs.clear();
+      origins.state = State::kUnreadable;
+    } else if (origins.refs.empty()) {
+      origins.state = State::kEmpty;
+    }
   }
   out.attrs.push_back({fields.origins, std::move(origins)});
 
@@ -153,7 +160,7 @@ void read_ir_fields(Session& session, CompileState& compile, nb::handle operatio
   if (traces.state != State::kNoSlot && traces.state != State::kUnreadable) {
     const nb::object result = nb::steal(PyObject_CallNoArgs(value.ptr()));
     if (!result.is_valid()) {
-      PyErr_Clear();
+      clear_error();
       traces.state = State::kUnreadable;
     } else {
       traces.python_type = session.recorder().text(python_type_name(result));
@@ -164,9 +171,10 @@ void read_ir_fields(Session& session, CompileState& compile, nb::handle operatio
         if (!item.is_valid()) break;
         texts.push_back(base::Json(text(item).value_or("")));
       }
-      PyErr_Clear();
-      traces.state = texts.empty() ? State::kEmpty : State::kPresent;
-      if (!texts.empty()) traces.text = session.recorder().json(base::Json(std::move(texts)).dump());
+      const bool readable = !PyErr_Occurred();
+      if (!readable) clear_error();
+      traces.state = !readable ? State::kUnreadable : texts.empty() ? State::kEmpty : State::kPresent;
+      if (readable && !texts.empty()) traces.text = session.recorder().json(base::Json(std::move(texts)).dump());
     }
   }
   out.attrs.push_back({fields.get_stack_traces, std::move(traces)});

@@ -16,7 +16,8 @@ namespace {
 
 // Names scanned for anywhere in a kernel file: population, not presence.
 constexpr std::string_view kScanned[] = {"stack_trace", "original_aten", "from_node", "origins", "origin_node", "traceback", "provenance", "debug_handle_"};
-constexpr int kMaxHandleDepth = 32;
+constexpr int kMaxHandleDepth = 20;
+constexpr int kMaxHandleJsonDepth = 2 * kMaxHandleDepth;  // a list between each handle and its constituents
 
 PendingGraph& pending(Frame& frame) {
   if (!frame.pending) frame.pending = std::make_shared<PendingGraph>();
@@ -40,15 +41,17 @@ Observation json_of(Session& session, const base::Json& json) {
 // A handle as a JSON object: its own to_dict() where it has one, else its fields. Ids are decimal strings.
 base::Json handle_json(nb::handle handle, int depth) {
   if (!is_valid(handle)) return {};
-  if (PyDict_Check(handle.ptr())) return plain_json(handle);
-  if (const nb::object dict = call_method(handle, "to_dict"); dict.is_valid()) return plain_json(dict);
+  if (PyDict_Check(handle.ptr())) return plain_json(handle, kMaxHandleJsonDepth);
+  if (const nb::object dict = call_method(handle, "to_dict"); dict.is_valid()) return plain_json(dict, kMaxHandleJsonDepth);
   const nb::object fields = attribute(handle, "__dataclass_fields__");
   if (!fields.is_valid() || depth >= kMaxHandleDepth) return plain_json(handle);
   base::Json out = base::JsonObject{};
   for (auto [name, field] : nb::borrow<nb::dict>(fields)) {
     const std::string key = text(name).value_or("");
     const nb::object value = attribute(handle, key.c_str());
-    if (key == "id") {
+    if (!value.is_valid()) {  // declared, but not set on this instance
+      out.set(key, base::Json());
+    } else if (key == "id") {
       out.set(key, base::Json(text(value).value_or("")));
     } else if (PyTuple_Check(value.ptr()) || PyList_Check(value.ptr())) {
       base::JsonArray items;
@@ -118,7 +121,33 @@ std::vector<nb::object> operations_of(nb::handle node_schedule) {
   return out;
 }
 
-// (comment, detailed comment) as Inductor itself would print them for this schedule; it only reads.
+// Asking for a comment leaves a cache on the FX graph, which the compile itself might not have made. It stays while
+// kernels are collected (each would make it again) and is taken away with the rest.
+constexpr const char* kMetadataCache = "_inductor_kernel_metadata_node_to_idx_map";
+
+struct MetadataCache {
+  MetadataCache(PendingGraph& pending_graph, const std::vector<nb::object>& operations) {
+    for (const nb::object& operation : operations) {
+      const nb::object origins = attribute(operation, "origins");
+      if (!is_populated(origins)) continue;
+      const nb::object iterator = nb::steal(PyObject_GetIter(origins.ptr()));
+      const nb::object node = iterator.is_valid() ? nb::steal(PyIter_Next(iterator.ptr())) : nb::object();
+      if (PyErr_Occurred()) clear_error();
+      const nb::object fx_graph = attribute(node, "graph");
+      if (fx_graph.is_valid() && !attribute(fx_graph, kMetadataCache).is_valid()) pending_graph.touched.push_back(fx_graph);
+    }
+  }
+};
+
+void remove_metadata_caches(PendingGraph& pending_graph) {
+  for (const nb::object& fx_graph : pending_graph.touched) {
+    if (!attribute(fx_graph, kMetadataCache).is_valid()) continue;
+    if (PyObject_SetAttrString(fx_graph.ptr(), kMetadataCache, nullptr) != 0) clear_error();
+  }
+  pending_graph.touched.clear();
+}
+
+// (comment, detailed comment) as Inductor itself would print them for this schedule; it only reads, but for the cache above.
 std::pair<std::string, std::string> kernel_metadata(nb::handle node_schedule) {
   try {
     const nb::object graph = nb::module_::import_("torch._inductor.virtualized").attr("V").attr("graph");
@@ -196,12 +225,12 @@ std::vector<std::string> bundle_files(const std::string& directory) {
   return out;
 }
 
-void write_bundles(Session& session, Frame& frame) {
+void write_bundles(Session& session, const Frame& frame, const PendingGraph& pending_graph) {
   model::Recorder& recorder = session.recorder();
   std::vector<model::ObservedUnit> files;
   std::vector<std::pair<UnitId, std::vector<UnitId>>> links;
   GraphId graph = GraphId::kNone;
-  for (const PendingKernel& kernel : frame.pending->kernels) {
+  for (const PendingKernel& kernel : pending_graph.kernels) {
     if (kernel.directory.empty()) continue;
     if (!has(graph)) graph = recorder.graph(frame.compile->id, "bundle", frame.direction);
     std::vector<UnitId> units;
@@ -256,6 +285,8 @@ void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::h
     if (!has(graph.kernel_graph)) graph.kernel_graph = recorder.graph(frame.compile->id, "kernel", frame.direction);
     graph.kernels.push_back({{recorder.unit(graph.kernel_graph, UnitKind::kKernel), {}}, {}, std::string(name), {}, {}});
     kernel = &graph.kernels.back();
+    const std::vector<nb::object> scheduled = operations_of(node_schedule);
+    const MetadataCache cache(graph, scheduled);
     const auto [comment, detailed] = kernel_metadata(node_schedule);
     kernel->observed.attrs.push_back({attr.name, text_of(session, name)});
     kernel->observed.attrs.push_back({attr.comment, text_of(session, comment)});
@@ -283,9 +314,11 @@ void write_pending(Session& session, Frame& frame) {
   if (!frame.pending) return;
   model::Recorder& recorder = session.recorder();
   const Tables& tables = session.tables();
-  PendingGraph& graph = *frame.pending;
+  const std::shared_ptr<PendingGraph> taken = std::move(frame.pending);  // gone even if a part of it can't be written
+  PendingGraph& graph = *taken;
+  remove_metadata_caches(graph);
   if (has(graph.op_spec_graph)) recorder.snapshot(tables.stage.op_spec, graph.op_spec_graph, graph.op_specs);
-  write_bundles(session, frame);
+  write_bundles(session, frame, graph);
   if (has(graph.kernel_graph)) {
     std::vector<model::ObservedUnit> kernels;
     for (const PendingKernel& kernel : graph.kernels) kernels.push_back(kernel.observed);
@@ -294,7 +327,6 @@ void write_pending(Session& session, Frame& frame) {
       if (!kernel.claimed.empty()) recorder.claim(kernel.observed.unit, "compiler", "origins", std::move(kernel.claimed));
     }
   }
-  frame.pending.reset();
 }
 
 }  // namespace kerntrail::probe

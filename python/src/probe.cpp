@@ -56,32 +56,50 @@ void read_pass_options(nb::handle config_patches, Compile& compile) {
 
 // What lasts as long as one hooked call: its frame is taken off whatever becomes of the observers.
 struct FrameScope {
-  Session& session;
+  std::shared_ptr<Session> session;
   std::shared_ptr<CompileState> compile;
   std::size_t depth;          // of the frame it put on
   bool owns_compile = false;  // the call of compile_fx itself
   std::int64_t hits_before = 0;
 
-  FrameScope(Session& s, std::shared_ptr<CompileState> c, std::size_t d) : session(s), compile(std::move(c)), depth(d) {}
+  FrameScope(Session& s, std::shared_ptr<CompileState> c, std::size_t d)
+      : session(s.shared_from_this()), compile(std::move(c)), depth(d) {}
   FrameScope(const FrameScope&) = delete;
   FrameScope& operator=(const FrameScope&) = delete;
+  // Runs between the original's return and the caller: an exception of the original is pending and must stay.
   ~FrameScope() {
-    auto& frames = session.frames();
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (session->is_open()) take_off();
+    if (owns_compile) compile->release();
+    PyErr_Restore(type, value, trace);
+  }
+
+ private:
+  void take_off() {
+    auto& frames = session->frames();
     if (frames.size() >= depth) {
       try {
-        write_pending(session, frames[depth - 1]);
+        write_pending(*session, frames[depth - 1]);
       } catch (...) {  // what could not be written is missing; the hook's error count says so
-        PyErr_Clear();
+        clear_error();
       }
       frames.resize(depth - 1);
     }
-    if (!owns_compile) return;
-    for (const auto& [why, n] : compile->referred_only) {
-      session.note("seen-only-as", Severity::kInfo, fmt::format("{} ({} of them)", why, n), compile->id);
+    if (owns_compile) finish(*compile);
+    if (!frames.empty() && frames.back().implicit) {  // begun by a stage: its code is done, nobody else ends it
+      finish(*frames.back().compile);
+      frames.back().compile->release();
+      frames.pop_back();
     }
-    compile->referred_only.clear();
-    session.recorder().close_compile(compile->id);
-    compile->release();
+  }
+
+  void finish(CompileState& state) {
+    for (const auto& [why, n] : state.referred_only) {
+      session->note("seen-only-as", Severity::kInfo, fmt::format("{} ({} of them)", why, n), state.id);
+    }
+    state.referred_only.clear();
+    session->recorder().close_compile(state.id);
   }
 };
 
@@ -93,7 +111,7 @@ std::shared_ptr<FrameScope> push_frame(Session& session, std::shared_ptr<Compile
 
 void compile_fx_before(Session& session, Call& call) {
   Frame* outer = session.current_frame();
-  if (outer && !outer->compile->code_seen) return;  // compile_fx calls itself once more to apply config patches
+  if (outer && !outer->implicit && !outer->compile->code_seen) return;  // compile_fx calls itself once more to apply config patches
   Compile compile;
   read_compile_context(compile);
   const nb::handle inner = call.arg(2, "inner_compile");
@@ -138,7 +156,9 @@ void codegen_before(Session& session, Call& call) {
   const std::int64_t aot_id = integer(dict_item(kwargs, "graph_id"), -1);
   const std::string direction = direction_of(kwargs);
   Frame* frame = session.current_frame();
-  std::shared_ptr<CompileState> compile = frame ? frame->compile : session.compile_of_graph_id(aot_id);
+  // An implicit frame may be left from another graph: what the graph's own id says comes first then.
+  std::shared_ptr<CompileState> compile = frame && !frame->implicit ? frame->compile : session.compile_of_graph_id(aot_id);
+  if (!compile && frame) compile = frame->compile;
   bool owns = false;
   if (!compile) {  // compiled by a call that began before the capture
     Compile late;
@@ -236,12 +256,12 @@ void post_grad_after(Session& session, Call& call) {
 
 bool border_works(Session& session, std::string_view label) {
   for (const auto& site : session.sites()) {
-    if (site->record.label == label) return site->active && site->record.errors == 0;
+    if (site->record.label == label) return site->active;
   }
   return false;
 }
 
-// The back end's own FX hooks stand in where the generic border is missing or has failed.
+// The back end's own FX hooks stand in where the generic border could not be installed.
 void custom_pre_grad_before(Session& session, Call& call) {
   const nb::object graph = graph_of(call.arg(1, "graph"));
   Frame* frame = session.current_frame();
@@ -367,7 +387,7 @@ constexpr Row kTable[] = {
 
 nb::object import(const std::string& name) {
   PyObject* module = PyImport_ImportModule(name.c_str());
-  if (!module) PyErr_Clear();
+  if (!module) clear_error();
   return nb::steal(module);
 }
 

@@ -1,5 +1,6 @@
 #include "python_text.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/strings.h"
@@ -7,19 +8,18 @@
 namespace kerntrail::probe {
 namespace {
 
-constexpr int kMaxDepth = 16;
 constexpr std::int64_t kExactInDouble = std::int64_t{1} << 53;
 
 nb::object take(PyObject* result, bool* raised) {
   if (raised) *raised = false;
   if (!result) {
-    if (raised) *raised = !PyErr_ExceptionMatches(PyExc_AttributeError);
-    PyErr_Clear();
+    if (raised) *raised = PyErr_ExceptionMatches(PyExc_AttributeError) == 0;
+    clear_error();
   }
   return nb::steal(result);
 }
 
-base::Json json_of(nb::handle o, int depth) {
+base::Json json_of(nb::handle o, int depth, int limit) {
   if (!is_valid(o)) return {};
   PyObject* p = o.ptr();
   if (PyBool_Check(p)) return base::Json(p == Py_True);
@@ -33,29 +33,40 @@ base::Json json_of(nb::handle o, int depth) {
     const double v = PyFloat_AS_DOUBLE(p);
     return std::isfinite(v) ? base::Json(v) : base::Json(repr(o, 32).value_or("nan"));
   }
-  if (depth >= kMaxDepth) return base::Json("...");
+  if (depth >= limit) return base::Json("...");
   if (PyList_Check(p) || PyTuple_Check(p) || PyAnySet_Check(p)) {
     base::JsonArray out;
     const nb::object iterator = nb::steal(PyObject_GetIter(p));
-    if (!iterator.is_valid()) PyErr_Clear();
+    if (!iterator.is_valid()) clear_error();
     while (iterator.is_valid()) {
       const nb::object item = nb::steal(PyIter_Next(iterator.ptr()));
       if (!item.is_valid()) break;
-      out.push_back(json_of(item, depth + 1));
+      out.push_back(json_of(item, depth + 1, limit));
     }
-    PyErr_Clear();
+    if (PyErr_Occurred()) {
+      clear_error();
+      return base::Json("<unreadable>");
+    }
+    // Built-in sets come in hash order, which differs from run to run.
+    if (PyAnySet_Check(p)) std::sort(out.begin(), out.end(), [](const base::Json& a, const base::Json& b) { return a.dump() < b.dump(); });
     return base::Json(std::move(out));
   }
   if (PyDict_Check(p)) {
     base::Json out = base::JsonObject{};
     PyObject *k, *v;
-    for (Py_ssize_t pos = 0; PyDict_Next(p, &pos, &k, &v);) out.set(text(k).value_or("<key>"), json_of(v, depth + 1));
+    for (Py_ssize_t pos = 0; PyDict_Next(p, &pos, &k, &v);) out.set(text(k).value_or("<key>"), json_of(v, depth + 1, limit));
     return out;
   }
   return base::Json(text(o).value_or("<unreadable>"));
 }
 
 }  // namespace
+
+void clear_error() {
+  const bool interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;
+  PyErr_Clear();
+  if (interrupted) PyErr_SetInterrupt();
+}
 
 nb::object attribute(nb::handle object, const char* name, bool* raised) {
   if (!object.is_valid()) return {};
@@ -67,7 +78,7 @@ nb::object call_method(nb::handle object, const char* name, bool* raised) {
   if (!method.is_valid()) return {};
   PyObject* result = PyObject_CallNoArgs(method.ptr());
   if (!result) {  // whatever a call raises, an AttributeError from inside it included, is a failed read
-    PyErr_Clear();
+    clear_error();
     if (raised) *raised = true;
   }
   return nb::steal(result);
@@ -92,7 +103,7 @@ std::optional<std::string_view> str_view(nb::handle object) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
   if (!data) {  // lone surrogates have no UTF-8 form
-    PyErr_Clear();
+    clear_error();
     return std::nullopt;
   }
   return std::string_view(data, static_cast<std::size_t>(size));
@@ -103,13 +114,13 @@ std::optional<std::string> text(nb::handle object) {
   if (const auto view = str_view(object)) return std::string(*view);
   const nb::object s = nb::steal(PyObject_Str(object.ptr()));
   if (!s.is_valid()) {
-    PyErr_Clear();
+    clear_error();
     return std::nullopt;
   }
   if (const auto view = str_view(s)) return base::without_addresses(*view);
   const nb::object bytes = nb::steal(PyUnicode_AsEncodedString(s.ptr(), "utf-8", "backslashreplace"));
   if (!bytes.is_valid()) {
-    PyErr_Clear();
+    clear_error();
     return std::nullopt;
   }
   return std::string(PyBytes_AS_STRING(bytes.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr())));
@@ -119,7 +130,7 @@ std::optional<std::string> repr(nb::handle object, std::size_t limit) {
   if (!object.is_valid()) return std::nullopt;
   const nb::object r = nb::steal(PyObject_Repr(object.ptr()));
   if (!r.is_valid()) {
-    PyErr_Clear();
+    clear_error();
     return std::nullopt;
   }
   const auto view = str_view(r);
@@ -145,7 +156,7 @@ bool is_populated(nb::handle object) {
   // OrderedSet and its like are sets to a reader, though no built-in set.
   if (PyAnySet_Check(p) || python_type_name(object) == "OrderedSet") {
     const Py_ssize_t n = PyObject_Size(p);
-    if (n < 0) PyErr_Clear();
+    if (n < 0) clear_error();
     return n != 0;
   }
   return true;
@@ -155,7 +166,7 @@ std::int64_t integer(nb::handle object, std::int64_t otherwise) {
   if (!is_valid(object)) return otherwise;
   const nb::object number = nb::steal(PyNumber_Index(object.ptr()));
   if (!number.is_valid()) {
-    PyErr_Clear();
+    clear_error();
     return otherwise;
   }
   int overflow = 0;
@@ -163,6 +174,6 @@ std::int64_t integer(nb::handle object, std::int64_t otherwise) {
   return overflow != 0 ? otherwise : v;
 }
 
-base::Json plain_json(nb::handle object) { return json_of(object, 0); }
+base::Json plain_json(nb::handle object, int depth_limit) { return json_of(object, 0, depth_limit); }
 
 }  // namespace kerntrail::probe

@@ -24,6 +24,9 @@ nb::handle dict_item(nb::handle dict, const char* key);
 // Positional argument i, else keyword `name`, else an invalid handle.
 nb::handle argument(nb::handle args, nb::handle kwargs, std::size_t i, const char* name);
 
+// Clears the current error. Ctrl-C that arrived inside an observer is the program's: it is raised again there.
+void clear_error();
+
 bool is_valid(nb::handle object);  // valid and not None
 // str(object) in UTF-8, object addresses taken out; nullopt when str() raised.
 std::optional<std::string> text(nb::handle object);
@@ -37,7 +40,7 @@ bool is_populated(nb::handle object);
 std::int64_t integer(nb::handle object, std::int64_t otherwise);
 
 // Plain data (None, bool, int, float, str, list, tuple, dict, set; others by text()) as JSON. Integers beyond 2^53
-// become decimal strings, floats that JSON can't hold their repr. Depth is cut at 16.
-base::Json plain_json(nb::handle object);
+// become decimal strings, floats that JSON can't hold their repr, built-in sets are sorted. Deeper values become "...".
+base::Json plain_json(nb::handle object, int depth_limit = 16);
 
 }  // namespace kerntrail::probe

@@ -4,29 +4,15 @@
 
 #include <chrono>
 
+#include "base/strings.h"
 #include "probe.h"
 #include "python_text.h"
 
 namespace kerntrail::probe {
 namespace {
 
-// Per thread: what is being compiled, reasons waiting for the next compile, and whether an observer is running
-// (an observer's own calls are not observed).
-struct ThreadState {
-  std::vector<Frame> frames;
-  std::vector<Note> pending_notes;
-  bool observing = false;
-  const Session* owner = nullptr;
-};
-
-ThreadState& thread_state(const Session* owner) {
-  thread_local ThreadState state;
-  if (state.owner != owner) {  // left over from an earlier capture
-    state = ThreadState{};
-    state.owner = owner;
-  }
-  return state;
-}
+// Whether an observer is running in this thread: an observer's own calls are not observed.
+thread_local bool observing = false;
 
 // Takes the mutex without holding Python's lock while waiting: the holder may need it to finish.
 class SessionLock {
@@ -44,6 +30,15 @@ class SessionLock {
   std::recursive_mutex& mutex_;
 };
 
+// The line that says what went wrong, without the traceback above it.
+std::string last_line(std::string_view text) {
+  std::string_view out;
+  for (const std::string_view line : base::split_lines(text)) {
+    if (!base::trim(line).empty()) out = base::trim(line);
+  }
+  return base::without_addresses(out);
+}
+
 }  // namespace
 
 void CompileState::release() {
@@ -55,7 +50,9 @@ void CompileState::release() {
 
 Session::Session(SessionOptions options) : options_(std::move(options)) {}
 
-Session::~Session() = default;
+Session::~Session() {
+  for (const auto& site : sites_) site->active = false;
+}
 
 Expected<std::shared_ptr<Session>> Session::open(SessionOptions options) {
   std::shared_ptr<Session> session(new Session(std::move(options)));
@@ -69,21 +66,23 @@ Expected<std::shared_ptr<Session>> Session::open(SessionOptions options) {
 }
 
 Guard Session::guard() {
-  return [this](HookSite& site, const std::function<void()>& body) { run_guarded(site, body); };
+  return [weak = weak_from_this()](HookSite& site, const std::function<void()>& body) {
+    if (const auto session = weak.lock()) session->run_guarded(site, body);
+  };
 }
 
 void Session::run_guarded(HookSite& site, const std::function<void()>& body) {
-  ThreadState& thread = thread_state(this);
-  if (thread.observing || !open_) return;
-  thread.observing = true;
+  if (observing || !open_) return;
+  observing = true;
   const auto start = std::chrono::steady_clock::now();
   {
     const SessionLock lock(mutex_);
     std::string error;
     try {
-      body();
+      if (open_) body();  // it may have been closed while this thread waited
     } catch (nb::python_error& e) {
-      error = e.what();
+      if (e.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // meant for the program: raised again there
+      error = last_line(e.what());
     } catch (const std::exception& e) {
       error = e.what();
     } catch (...) {
@@ -91,18 +90,18 @@ void Session::run_guarded(HookSite& site, const std::function<void()>& body) {
     }
     if (PyErr_Occurred()) {
       if (error.empty()) error = "an observer left a Python error behind";
-      PyErr_Clear();
+      clear_error();
     }
     if (!error.empty()) {
       ++site.record.errors;
-      site.record.last_error = error.substr(0, error.find('\n'));
+      site.record.last_error = error;
       partial_ = true;
       recorder_->force_full();
     }
   }
   const auto spent = std::chrono::steady_clock::now() - start;
   observer_ns_ += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
-  thread.observing = false;
+  observing = false;
 }
 
 void Session::install_hooks() {
@@ -130,7 +129,6 @@ std::shared_ptr<CompileState> Session::begin_compile(const Compile& compile) {
   auto state = std::make_shared<CompileState>();
   state->id = recorder_->compile(compile);
   ++compile_count_;
-  compiles_.push_back(state);
   return state;
 }
 
@@ -143,21 +141,35 @@ std::shared_ptr<CompileState> Session::compile_of_graph_id(std::int64_t aot_grap
   return it == by_graph_id_.end() ? nullptr : it->second;
 }
 
-std::vector<Frame>& Session::frames() { return thread_state(this).frames; }
+ThreadState& Session::thread_state() { return threads_[std::this_thread::get_id()]; }
+
+std::vector<Frame>& Session::frames() { return thread_state().frames; }
 
 Frame* Session::current_frame() {
   auto& stack = frames();
   return stack.empty() ? nullptr : &stack.back();
 }
 
-std::vector<Note>& Session::pending_notes() { return thread_state(this).pending_notes; }
+std::vector<Note>& Session::pending_notes() { return thread_state().pending_notes; }
 
 void Session::note(std::string_view code, Severity severity, std::string_view text, CompileId compile) {
   recorder_->note({std::string(code), severity, std::string(text), compile, GraphId::kNone});
 }
 
-// What can be said only at the end: backwards that were never seen, objects that were referred to but never shown.
+// What can be said only at the end: compiles that other threads are still in, backwards that were never seen.
 void Session::write_unfinished() {
+  std::map<CompileId, std::shared_ptr<CompileState>> running;  // in the order they began
+  for (auto& [id, thread] : threads_) {
+    for (const Frame& frame : thread.frames) {
+      if (!frame.implicit) running.emplace(frame.compile->id, frame.compile);
+      frame.compile->release();
+    }
+  }
+  threads_.clear();
+  for (const auto& [id, state] : running) {
+    partial_ = true;
+    note("compile-not-finished", Severity::kWarning, "the capture ended while this was still being compiled in another thread: later stages are missing", id);
+  }
   for (const auto& [id, state] : by_graph_id_) {
     if (state->forward_seen && !state->backward_seen) {
       note("backward-not-observed", Severity::kInfo,

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -64,6 +65,7 @@ struct PendingKernel {
 struct PendingGraph {  // one lowering: OpSpecs and kernels in the order they were made
   std::vector<model::ObservedUnit> op_specs;
   std::vector<PendingKernel> kernels;
+  std::vector<nb::object> touched;  // FX graphs on which asking for a kernel's comment left an attribute
   GraphId op_spec_graph = GraphId::kNone;
   GraphId kernel_graph = GraphId::kNone;
 };
@@ -89,11 +91,18 @@ struct CompileState {
 struct Frame {
   std::shared_ptr<CompileState> compile;
   std::string direction = "none";
-  bool implicit = false;  // begun by a stage because the hook on the entry was missing or failed
+  bool implicit = false;  // begun by a stage because the hook on the entry was missing, failed or went round
   std::shared_ptr<PendingGraph> pending;
 };
 
-class Session {
+// What one thread does; kept in the session, so that it goes with it.
+struct ThreadState {
+  std::vector<Frame> frames;
+  std::vector<Note> pending_notes;  // wait for the compile that follows (reasons for falling back to stock Inductor)
+};
+
+// Shared: a call in flight in another thread keeps it while that call lasts.
+class Session : public std::enable_shared_from_this<Session> {
  public:
   static Expected<std::shared_ptr<Session>> open(SessionOptions options);
   ~Session();
@@ -120,8 +129,7 @@ class Session {
   std::vector<Frame>& frames();  // of the calling thread
   Frame* current_frame();        // nullptr outside any compile
 
-  // Notes that wait for the compile that follows in this thread (reasons for falling back to stock Inductor).
-  std::vector<Note>& pending_notes();
+  std::vector<Note>& pending_notes();  // of the calling thread
 
   void note(std::string_view code, Severity severity, std::string_view text, CompileId compile = CompileId::kNone);
 
@@ -135,6 +143,7 @@ class Session {
   explicit Session(SessionOptions options);
   void write_hooks(bool at_end);
   void write_unfinished();
+  ThreadState& thread_state();
   void run_guarded(HookSite& site, const std::function<void()>& body);
 
   SessionOptions options_;
@@ -144,7 +153,7 @@ class Session {
   Tables tables_;
   std::vector<std::shared_ptr<HookSite>> sites_;
   std::map<std::int64_t, std::shared_ptr<CompileState>> by_graph_id_;  // ordered: notes come in the same order each run
-  std::vector<std::weak_ptr<CompileState>> compiles_;
+  std::unordered_map<std::thread::id, ThreadState> threads_;
   std::recursive_mutex mutex_;
   std::atomic<std::uint64_t> observer_ns_{0};
   std::size_t compile_count_ = 0;

@@ -42,25 +42,37 @@ std::string on_path(const std::string& name) {
   return {};
 }
 
-// A terminal sends Ctrl-C to both; while the child decides what to do with it, we only wait.
-class IgnoreInterrupts {
+volatile std::sig_atomic_t running_child = 0;
+
+extern "C" void forward_signal(int signal) {
+  if (running_child > 0) ::kill(static_cast<pid_t>(running_child), signal);
+}
+
+// While a child runs: a terminal sends Ctrl-C to both, so that we only wait for what the child makes of it; SIGTERM and
+// SIGHUP come to us alone and are handed on.
+class ChildSignals {
  public:
-  IgnoreInterrupts() {
+  ChildSignals() {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
-    ::sigaction(SIGINT, &ignore, &interrupt_);
-    ::sigaction(SIGQUIT, &ignore, &quit_);
+    struct sigaction forward {};
+    forward.sa_handler = forward_signal;
+    for (Saved& saved : saved_) ::sigaction(saved.signal, saved.forwards ? &forward : &ignore, &saved.action);
   }
-  ~IgnoreInterrupts() {
-    ::sigaction(SIGINT, &interrupt_, nullptr);
-    ::sigaction(SIGQUIT, &quit_, nullptr);
+  ~ChildSignals() {
+    running_child = 0;
+    for (Saved& saved : saved_) ::sigaction(saved.signal, &saved.action, nullptr);
   }
-  IgnoreInterrupts(const IgnoreInterrupts&) = delete;
-  IgnoreInterrupts& operator=(const IgnoreInterrupts&) = delete;
+  ChildSignals(const ChildSignals&) = delete;
+  ChildSignals& operator=(const ChildSignals&) = delete;
 
  private:
-  struct sigaction interrupt_ {};
-  struct sigaction quit_ {};
+  struct Saved {
+    int signal;
+    bool forwards;
+    struct sigaction action {};
+  };
+  Saved saved_[4] = {{SIGINT, false}, {SIGQUIT, false}, {SIGTERM, true}, {SIGHUP, true}};
 };
 
 Expected<int> spawn_and_wait(const std::vector<std::string>& command, bool quiet) {
@@ -81,12 +93,13 @@ Expected<int> spawn_and_wait(const std::vector<std::string>& command, bool quiet
   sigaddset(&defaults, SIGQUIT);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  const IgnoreInterrupts ignore;
+  const ChildSignals signals;
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return fail(ErrorCode::kIo, fmt::format("cannot start: {}", std::strerror(error)), command[0]);
+  running_child = child;
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return fail(ErrorCode::kIo, fmt::format("cannot wait for it: {}", std::strerror(errno)), command[0]);

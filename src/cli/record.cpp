@@ -43,8 +43,11 @@ std::string package_missing(const std::string& python) {
 // capture did not reach its end record.
 int record(const RecordOptions& options) {
   // A capture left from an earlier run must not pass for this one's, however early this one fails.
+  // Only an ordinary file: a device or a pipe is left for the writer to judge.
   std::error_code ec;
-  std::filesystem::remove(options.output, ec);
+  if (std::filesystem::symlink_status(options.output, ec).type() == std::filesystem::file_type::regular) {
+    std::filesystem::remove(options.output, ec);
+  }
   const auto python = find_python(options.python);
   if (!python) return complain(python.error().message, kUsage);
   if (!succeeds({*python, "-c", "import kerntrail._native"})) return complain(package_missing(*python), kUsage);

@@ -23,8 +23,9 @@ from kerntrail.spyre.carry import Reason
 # `torch._inductor.compile_fx` is a module and, on some releases, also a function of the package: take the module.
 _inductor = importlib.import_module("torch._inductor.compile_fx")
 
-# The metadata rule for compiles that name none.
-default_metadata: contextvars.ContextVar[str] = contextvars.ContextVar("kerntrail_default_metadata", default="full")
+# The metadata rule for compiles that name none: of the context, else of the process (threads start in a fresh context).
+default_metadata: contextvars.ContextVar[str | None] = contextvars.ContextVar("kerntrail_default_metadata", default=None)
+process_metadata = "full"
 
 OPTIONS: dict[str, tuple[str, ...]] = {"metadata": passes.METADATA_RULES, "generation": ("july",)}
 
@@ -62,7 +63,7 @@ def fall_back(reasons: list[Reason], gm: torch.fx.GraphModule, example_inputs: S
 def _checked_options(mode: str | None, options: dict[str, Any] | None) -> dict[str, str]:
     if mode not in (None, "default"):
         raise RuntimeError(f"kerntrail_spyre has no mode {mode!r}, known modes are ['default']")
-    chosen = {"metadata": default_metadata.get(), "generation": "july", **(options or {})}
+    chosen = {"metadata": default_metadata.get() or process_metadata, "generation": "july", **(options or {})}
     for key, value in chosen.items():
         if key not in OPTIONS:
             raise RuntimeError(f"Unexpected optimization option {key}, known options are {list(OPTIONS)}")
