@@ -54,19 +54,11 @@ def with_mermaid(paths) -> list[Path]:
     return [path for path in sorted(paths) if re.search(r"^```mermaid", path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
-def test_the_golden_reports_draw(render):
+def test_the_golden_reports_and_the_documents_draw(render):
     reports = with_mermaid((ROOT / "tests" / "golden").rglob("*.md"))
-    if not reports:
-        pytest.skip("no golden report holds a Mermaid block")
-    run = render(*reports)
-    assert run.returncode == 0, run.stdout + run.stderr
-
-
-def test_the_documents_draw(render):
+    assert reports, "no golden report holds a Mermaid block"
     documents = with_mermaid([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
-    if not documents:
-        pytest.skip("no document holds a Mermaid block")
-    run = render(*documents)
+    run = render(*reports, *documents)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
