@@ -67,9 +67,14 @@ def record(options: dict[str, Any]) -> int:
 
 
 def _wait_for_threads() -> None:
-    """Python ends a program only after its non-daemon threads; what they compile belongs to the capture."""
+    """Python ends a program only after its non-daemon threads; what they compile belongs to the capture.
+
+    Workers of executor pools (torch has some) idle until the interpreter itself ends them: they are not waited for.
+    """
+    pools = sys.modules.get("concurrent.futures.thread")
+    idle = set(getattr(pools, "_threads_queues", ()))
     for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
+        if thread is not threading.current_thread() and not thread.daemon and thread not in idle:
             thread.join()
 
 

@@ -362,3 +362,85 @@ def test_user_source_lines_are_embedded_and_library_files_are_not(tmp_path):
             assert source["file"].endswith("test_probe.py") and len(source["sha256"]) == 64
             assert any("y = self.a(x)" in line for line in source["lines"].values())
             assert ("1" in source["lines"]) == (mode == "files")
+
+
+def test_no_object_id_is_written(tmp_path):
+    """Dynamo keys module stacks by id(), with "@n" behind it from a module's second call on."""
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return self.layer(torch.relu(self.layer(x)))
+
+    with kerntrail.capture(tmp_path / "c.ndjson"):
+        compile_and_run(Twice().eval(), torch.randn(2, 8))
+    text = (tmp_path / "c.ndjson").read_text()
+    assert not re.search(r"\d{12,}", re.sub(r'"(sha256|digest)":"[^"]*"', "", text))
+    keys = {entry["key"] for row in CaptureView(tmp_path / "c.ndjson").at("fx_pre_grad") for entry in row.get("nn_module_stack") or []}
+    assert {"id0", "id0@1"} <= keys
+
+
+def test_a_compile_in_flight_at_the_end_is_said_to_be_unfinished(tmp_path):
+    started, release = threading.Event(), threading.Event()
+
+    def slow(graph):
+        started.set()
+        release.wait(60)
+
+    def work():
+        with inductor.patch(force_disable_caches=True, post_grad_custom_post_pass=slow):
+            compile_and_run(Mlp(width=19).eval(), torch.randn(3, 8))
+
+    thread = threading.Thread(target=work)
+    with kerntrail.capture(tmp_path / "c.ndjson") as capture:
+        thread.start()
+        assert started.wait(120)
+    release.set()
+    thread.join()  # the hooked calls return after their session was closed
+    view = CaptureView(tmp_path / "c.ndjson")
+    assert len(view.notes("compile-not-finished")) == 1 and view.end["status"] == "partial" and capture.is_partial
+    with kerntrail.capture(tmp_path / "d.ndjson"):  # nothing of it is left for the next capture
+        compile_and_run(Mlp().eval(), torch.randn(3, 8))
+    assert list(CaptureView(tmp_path / "d.ndjson").compiles) == ["c0"]
+
+
+def test_a_compile_fx_imported_before_the_capture_is_captured_all_the_same(tmp_path):
+    from torch._inductor.compile_fx import compile_fx  # bound before the hook: the entry is not seen
+
+    def backend(gm, inputs):
+        return compile_fx(gm, inputs)
+
+    with kerntrail.capture(tmp_path / "c.ndjson"):
+        first = torch.compile(Mlp(), backend=backend)(torch.randn(3, 8)).sum()
+        torch._dynamo.reset()
+        second = torch.compile(Mlp(width=24), backend=backend)(torch.randn(3, 8)).sum()
+        first.backward()
+        second.backward()
+    view = CaptureView(tmp_path / "c.ndjson")
+    assert list(view.compiles) == ["c0", "c1"]
+    for compile_id, width in (("c0", 16), ("c1", 24)):  # each lazy backward is with its own forward
+        assert view.at("fx_post_grad", compile_id=compile_id, direction="forward")
+        shapes = [row["type"]["shape"] for row in view.at("fx_post_grad", compile_id=compile_id, direction="backward") if row.get("type")]
+        assert any(width in shape for shape in shapes), (compile_id, shapes)
+
+
+def test_hostile_metadata_costs_its_own_attr_only(tmp_path):
+    class Raising(list):
+        def __iter__(self):
+            raise RuntimeError("hostile")
+
+    def poison(graph):
+        for node in graph.nodes:
+            if node.op == "call_function":
+                node.meta["source_fn_stack"] = Raising([1])
+                node.meta["nn_module_stack"] = {"k": "\ud800"}
+
+    with kerntrail.capture(tmp_path / "c.ndjson"), inductor.patch(post_grad_custom_post_pass=poison):
+        compile_and_run(Mlp().eval(), torch.randn(3, 8))
+    view = CaptureView(tmp_path / "c.ndjson")
+    rows = view.at("fx_post_grad")
+    assert rows and all(row["states"]["stack_trace"] == "present" for row in rows)
+    assert view.end["status"] == "complete"

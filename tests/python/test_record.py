@@ -198,3 +198,28 @@ def test_interrupt_goes_to_the_program(kerntrail_binary, program, tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == 130
     assert CaptureView(tmp_path / "provenance_capture.ndjson").end is not None
+
+
+def test_the_metadata_rule_holds_in_threads_too(run_kerntrail, program, tmp_path):
+    tail = """
+    import threading
+    torch._dynamo.reset()
+    def work():
+        with torch.no_grad():
+            torch.compile(model, backend="kerntrail_spyre")(torch.randn(2, 8))
+    thread = threading.Thread(target=work)
+    thread.start()
+    """
+    done = run_kerntrail("record", "--metadata", "seed", program(tail))
+    assert done.returncode == 0, done.stderr
+    view = CaptureView(tmp_path / "provenance_capture.ndjson")
+    (compile_id,) = [c for c, record in view.compiles.items() if record["backend"] == "kerntrail_spyre"]
+    post = {row["name"]: row for row in view.at("fx_post_grad", compile_id=compile_id)}
+    assert "stack_trace" not in post["mm_default"]["states"]
+
+
+def test_a_device_is_never_replaced_by_a_file(run_kerntrail, program, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    run_kerntrail("record", "-o", pipe, "--level", "borders", "missing.py")
+    assert pipe.is_fifo()
