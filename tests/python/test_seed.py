@@ -259,3 +259,20 @@ def test_the_same_audit_twice_gives_the_same_report(seed, kerntrail_binary, tmp_
     first = (seed.folder / "provenance_capture.ndjson").read_text().splitlines()
     second = (tmp_path / "provenance_capture.ndjson").read_text().splitlines()
     assert [line for line in first if '"record":"volatile"' not in line] == [line for line in second if '"record":"volatile"' not in line]
+
+
+def test_readme_shows_what_is_printed(seed, run_kerntrail, repo_root):
+    """The outputs that README quotes are the program's own, line by line (paths depend on where the program ran)."""
+    readme = (repo_root / "README.md").read_text(encoding="utf-8").splitlines()
+
+    def quoted(command: str) -> list[str]:
+        start = next(i for i, line in enumerate(readme) if line.startswith(f"$ {command}"))
+        return readme[start + 1 : readme.index("```", start)]
+
+    matrix = [line for line in readme if line.startswith(("| Layer |", "| FX |", "| IR |", "| Spyre |"))]
+    assert matrix == [line for line in seed.text.splitlines() if line.startswith(("| Layer |", "| FX |", "| IR |", "| Spyre |"))]
+    printed = seed.stdout.splitlines()
+    assert all(line in printed for line in quoted("make audit") if line != "...")
+    done = run_kerntrail("lineage", seed.folder / "provenance_capture.ndjson", "--line", "reference_mlp.py:26")
+    shown = re.sub(r"\((/.*)?examples/", "(examples/", done.stdout).splitlines()
+    assert shown == quoted(".venv/bin/kerntrail lineage")
