@@ -47,13 +47,13 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
 // Hands an Error up: `KERNTRAIL_TRY(auto x, f());`
 #define KERNTRAIL_CONCAT_INNER(a, b) a##b
 #define KERNTRAIL_CONCAT(a, b) KERNTRAIL_CONCAT_INNER(a, b)
-#define KERNTRAIL_TRY_INNER(tmp, decl, expr)             \
-  auto tmp = (expr);                                     \
+#define KERNTRAIL_TRY_INNER(tmp, decl, expr)               \
+  auto tmp = (expr);                                       \
   if (!tmp) return tl::unexpected(std::move(tmp.error())); \
   decl = std::move(*tmp)
 #define KERNTRAIL_TRY(decl, expr) KERNTRAIL_TRY_INNER(KERNTRAIL_CONCAT(kerntrail_try_, __LINE__), decl, expr)
-#define KERNTRAIL_CHECK(expr)                                                          \
-  do {                                                                                 \
-    auto kerntrail_check = (expr);                                                     \
-    if (!kerntrail_check) return tl::unexpected(std::move(kerntrail_check.error()));   \
+#define KERNTRAIL_CHECK(expr)                                                        \
+  do {                                                                               \
+    auto kerntrail_check = (expr);                                                   \
+    if (!kerntrail_check) return tl::unexpected(std::move(kerntrail_check.error())); \
   } while (false)

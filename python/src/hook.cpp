@@ -14,7 +14,6 @@ PyTypeObject* hook_type = nullptr;
 
 Hook* hook_of(PyObject* self) { return nb::inst_ptr<Hook>(nb::handle(self)); }
 
-
 void observe(HookSite& site, const Observer& observer, bool fail, Call& call) {
   if (!observer && !fail) return;
   site.guard(site, [&] {
@@ -77,12 +76,10 @@ int hook_clear(PyObject* self) {
   return 0;
 }
 
-PyType_Slot hook_slots[] = {{Py_tp_call, reinterpret_cast<void*>(hook_call)},
-                            {Py_tp_descr_get, reinterpret_cast<void*>(hook_get)},
-                            {Py_tp_getattro, reinterpret_cast<void*>(hook_getattro)},
-                            {Py_tp_traverse, reinterpret_cast<void*>(hook_traverse)},
-                            {Py_tp_clear, reinterpret_cast<void*>(hook_clear)},
-                            {0, nullptr}};
+PyType_Slot hook_slots[] = {
+    {Py_tp_call, reinterpret_cast<void*>(hook_call)},         {Py_tp_descr_get, reinterpret_cast<void*>(hook_get)},
+    {Py_tp_getattro, reinterpret_cast<void*>(hook_getattro)}, {Py_tp_traverse, reinterpret_cast<void*>(hook_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(hook_clear)},       {0, nullptr}};
 
 nb::object raw_attribute(HookSite& site) {
   const nb::object dict = attribute(site.owner, "__dict__");
@@ -138,7 +135,8 @@ bool uninstall(HookSite& site) {
   site.active = false;
   if (!site.callable.is_valid()) return true;
   const bool on_top = raw_attribute(site).ptr() == site.callable.ptr();
-  const bool restored = on_top && set_attribute(site, site.original) && raw_attribute(site).ptr() == site.original.ptr();
+  const bool restored =
+      on_top && set_attribute(site, site.original) && raw_attribute(site).ptr() == site.original.ptr();
   site.callable.reset();
   site.original.reset();
   site.owner.reset();

@@ -18,10 +18,11 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-SessionOptions make_options(const std::string& path, bool replace, const std::string& source, bool timing, const Pairs& run,
-                            const Pairs& settings, const std::vector<std::string>& torch_paths,
-                            const std::vector<std::string>& package_paths, const std::vector<std::string>& standard_paths,
-                            const std::string& working_directory, const Pairs& fail) {
+SessionOptions make_options(const std::string& path, bool replace, const std::string& source, bool timing,
+                            const Pairs& run, const Pairs& settings, const std::vector<std::string>& torch_paths,
+                            const std::vector<std::string>& package_paths,
+                            const std::vector<std::string>& standard_paths, const std::string& working_directory,
+                            const Pairs& fail) {
   SessionOptions out;
   out.path = path;
   out.replace = replace;
@@ -103,16 +104,18 @@ NB_MODULE(_native, m) {
   nb::set_leak_warnings(false);  // hooks may outlive the interpreter's shutdown inside torch's own tables
   bind_hook_type(m);
   nb::class_<Handle>(m, "Session")
-      .def("__init__",
-           [](Handle* self, const std::string& path, bool replace, const std::string& source, bool timing, const Pairs& run,
-              const Pairs& settings, const std::vector<std::string>& torch_paths, const std::vector<std::string>& package_paths,
-              const std::vector<std::string>& standard_paths, const std::string& working_directory, const Pairs& fail) {
-             new (self) Handle{open_session(make_options(path, replace, source, timing, run, settings, torch_paths, package_paths,
-                                                         standard_paths, working_directory, fail))};
-           },
-           nb::kw_only(), nb::arg("path"), nb::arg("replace"), nb::arg("source"), nb::arg("timing"), nb::arg("run"),
-           nb::arg("settings"), nb::arg("torch_paths"), nb::arg("package_paths"), nb::arg("standard_paths"),
-           nb::arg("working_directory"), nb::arg("fail") = Pairs{})
+      .def(
+          "__init__",
+          [](Handle* self, const std::string& path, bool replace, const std::string& source, bool timing,
+             const Pairs& run, const Pairs& settings, const std::vector<std::string>& torch_paths,
+             const std::vector<std::string>& package_paths, const std::vector<std::string>& standard_paths,
+             const std::string& working_directory, const Pairs& fail) {
+            new (self) Handle{open_session(make_options(path, replace, source, timing, run, settings, torch_paths,
+                                                        package_paths, standard_paths, working_directory, fail))};
+          },
+          nb::kw_only(), nb::arg("path"), nb::arg("replace"), nb::arg("source"), nb::arg("timing"), nb::arg("run"),
+          nb::arg("settings"), nb::arg("torch_paths"), nb::arg("package_paths"), nb::arg("standard_paths"),
+          nb::arg("working_directory"), nb::arg("fail") = Pairs{})
       .def("install_hooks", [](Handle& h) { h.session->install_hooks(); })
       .def("close", [](Handle& h) { h.session->close(); })
       .def("abandon", [](Handle& h) { h.session->abandon(); })

@@ -39,7 +39,9 @@ nb::object get(nb::handle object, PyObject* name) {
   return nb::steal(found);
 }
 
-std::uint64_t address(nb::handle object) { return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(object.ptr())); }
+std::uint64_t address(nb::handle object) {
+  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(object.ptr()));
+}
 
 // Identities of a container's items: while they are the same objects, so is what we would read. Dynamo and AOT share
 // these containers between nodes and replace them rather than change their items.
@@ -50,7 +52,8 @@ std::uint64_t signature_of(nb::handle object) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(p); ++i) out = base::hash64(address(PyList_GET_ITEM(p, i)), out);
   } else if (PyDict_Check(p)) {
     PyObject *k, *v;
-    for (Py_ssize_t pos = 0; PyDict_Next(p, &pos, &k, &v);) out = base::hash64(address(v), base::hash64(address(k), out));
+    for (Py_ssize_t pos = 0; PyDict_Next(p, &pos, &k, &v);)
+      out = base::hash64(address(v), base::hash64(address(k), out));
   } else {
     return 0;
   }
@@ -74,8 +77,10 @@ class NodeReader {
     add(out, attr_.type, guarded([&] { return type_value(meta); }));
     add(out, attr_.keys, keys_value(meta));
     tracked(out, attr_.stack_trace, "stack_trace", meta, [&](nb::handle v, Observation& o) { read_stack(v, o); });
-    tracked(out, attr_.nn_module_stack, "nn_module_stack", meta, [&](nb::handle v, Observation& o) { read_modules(v, o); });
-    tracked(out, attr_.source_fn_stack, "source_fn_stack", meta, [&](nb::handle v, Observation& o) { read_pairs(v, o); });
+    tracked(out, attr_.nn_module_stack, "nn_module_stack", meta,
+            [&](nb::handle v, Observation& o) { read_modules(v, o); });
+    tracked(out, attr_.source_fn_stack, "source_fn_stack", meta,
+            [&](nb::handle v, Observation& o) { read_pairs(v, o); });
     tracked(out, attr_.original_aten, "original_aten", meta, [&](nb::handle v, Observation& o) { read_op(v, o); });
     tracked(out, attr_.from_node, "from_node", meta, [&](nb::handle v, Observation& o) { read_sources(v, o); });
     return out;
@@ -201,7 +206,8 @@ class NodeReader {
     base::Json out = base::JsonObject{};
     out.set("dtype", base::Json(base::replace_all(text(dtype).value_or(""), "torch.", "")));
     out.set("shape", plain_json(shape));
-    if (const nb::object strides = call_method(value, "stride"); strides.is_valid()) out.set("strides", plain_json(strides));
+    if (const nb::object strides = call_method(value, "stride"); strides.is_valid())
+      out.set("strides", plain_json(strides));
     out.set("device", base::Json(text(attribute(value, "device")).value_or("")));
     return out;
   }
@@ -313,7 +319,8 @@ class NodeReader {
 
   base::Json sources_json(nb::handle list, std::vector<UnitId>& refs, int depth) {
     base::JsonArray out;
-    if (depth >= kMaxChainDepth || !list.is_valid() || !(PyList_Check(list.ptr()) || PyTuple_Check(list.ptr()))) return base::Json(std::move(out));
+    if (depth >= kMaxChainDepth || !list.is_valid() || !(PyList_Check(list.ptr()) || PyTuple_Check(list.ptr())))
+      return base::Json(std::move(out));
     for (nb::handle source : list) {
       base::Json entry = base::JsonObject{};
       const std::string name = text(attribute(source, "name")).value_or("");
@@ -322,7 +329,8 @@ class NodeReader {
       entry.set("pass", base::Json(text(attribute(source, "pass_name")).value_or("")));
       entry.set("action", base::Json(action_text(attribute(source, "action"))));
       const auto graph = compile_.named.find(graph_id);
-      entry.set("graph", base::Json(graph == compile_.named.end() ? std::string("foreign") : recorder_.graph_name(graph->second.graph)));
+      entry.set("graph", base::Json(graph == compile_.named.end() ? std::string("foreign")
+                                                                  : recorder_.graph_name(graph->second.graph)));
       if (graph != compile_.named.end()) {
         if (const auto unit = graph->second.by_name.find(name); unit != graph->second.by_name.end()) {
           entry.set("unit", base::Json(recorder_.unit_name(unit->second)));
@@ -344,9 +352,7 @@ class NodeReader {
     return base::join(parts, "+");
   }
 
-  void set_json(Observation& o, const base::Json& json) {
-    o.text = recorder_.json(json.dump());
-  }
+  void set_json(Observation& o, const base::Json& json) { o.text = recorder_.json(json.dump()); }
 
   Session& session_;
   CompileState& compile_;
@@ -359,13 +365,15 @@ std::vector<nb::object> nodes_of(nb::handle graph) {
   std::vector<nb::object> out;
   const nb::object root = get(graph, names().root);
   if (!root.is_valid()) return out;
-  for (nb::object node = get(root, names().next); node.is_valid() && node.ptr() != root.ptr(); node = get(node, names().next)) {
+  for (nb::object node = get(root, names().next); node.is_valid() && node.ptr() != root.ptr();
+       node = get(node, names().next)) {
     out.push_back(node);
   }
   return out;
 }
 
-GraphId graph_id_of(Session& session, CompileState& compile, nb::handle graph, std::string_view direction, std::string_view path) {
+GraphId graph_id_of(Session& session, CompileState& compile, nb::handle graph, std::string_view direction,
+                    std::string_view path) {
   const auto it = compile.graphs.find(graph.ptr());
   if (it != compile.graphs.end()) return it->second;
   compile.named.erase(static_cast<std::int64_t>(address(graph)));  // an earlier graph that lived at this address

@@ -94,7 +94,8 @@ model::ObservedUnit read_operation(Session& session, CompileState& compile, nb::
   }
   const base::Json attributes = public_attributes(operation);
   out.attrs.push_back({attr.attributes, json_observation(session, attributes, !attributes.as_array().empty())});
-  read_ir_fields(session, compile, operation, {attr.origins, attr.origin_node, attr.traceback, attr.get_stack_traces}, out);
+  read_ir_fields(session, compile, operation, {attr.origins, attr.origin_node, attr.traceback, attr.get_stack_traces},
+                 out);
   return out;
 }
 
@@ -131,7 +132,8 @@ std::vector<UnitId> origin_units(Session& session, CompileState& compile, nb::ha
   return out;
 }
 
-void read_ir_fields(Session& session, CompileState& compile, nb::handle operation, const IrFields& fields, model::ObservedUnit& out) {
+void read_ir_fields(Session& session, CompileState& compile, nb::handle operation, const IrFields& fields,
+                    model::ObservedUnit& out) {
   nb::object value;
   Observation origins = slot(session, operation, "origins", value);
   if (origins.state == State::kPresent) {
@@ -185,17 +187,20 @@ UnitId unit_of_operation(Session& session, CompileState& compile, nb::handle ope
   if (it != compile.units.end()) return it->second;
   compile.keep.push_back(nb::borrow(operation));
   const GraphId graph = session.recorder().graph(compile.id, "ir", "none", "");
-  const UnitId unit = session.recorder().unit(graph, UnitKind::kOperation, fmt::format("{}: {}", why, operation_name(operation)));
+  const UnitId unit =
+      session.recorder().unit(graph, UnitKind::kOperation, fmt::format("{}: {}", why, operation_name(operation)));
   compile.units.emplace(operation.ptr(), unit);
   ++compile.referred_only[std::string(why)];
   return unit;
 }
 
-SnapshotId snapshot_operations(Session& session, CompileState& compile, nb::handle lowering, StageId stage, std::string_view direction) {
+SnapshotId snapshot_operations(Session& session, CompileState& compile, nb::handle lowering, StageId stage,
+                               std::string_view direction) {
   const GraphId graph = lowering_graph(session, compile, lowering, direction);
   std::vector<model::ObservedUnit> observed;
   const nb::object operations = attribute(lowering, "operations");
-  if (!operations.is_valid() || !PyList_Check(operations.ptr())) throw std::runtime_error("the lowering has no list of operations");
+  if (!operations.is_valid() || !PyList_Check(operations.ptr()))
+    throw std::runtime_error("the lowering has no list of operations");
   for (nb::handle operation : operations) {
     const auto [it, inserted] = compile.units.try_emplace(operation.ptr(), UnitId::kNone);
     if (inserted) {

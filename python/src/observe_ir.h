@@ -25,7 +25,8 @@ void read_ir_fields(Session& session, CompileState& compile, nb::handle operatio
                     model::ObservedUnit& out);
 
 // FX units in an object's origins, in its order. `readable` becomes false when reading them raised halfway.
-std::vector<UnitId> origin_units(Session& session, CompileState& compile, nb::handle operation, bool* readable = nullptr);
+std::vector<UnitId> origin_units(Session& session, CompileState& compile, nb::handle operation,
+                                 bool* readable = nullptr);
 // get_operation_name(), else get_name(), else empty.
 std::string operation_name(nb::handle operation);
 

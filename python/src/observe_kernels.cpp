@@ -15,7 +15,8 @@ namespace kerntrail::probe {
 namespace {
 
 // Names scanned for anywhere in a kernel file: population, not presence.
-constexpr std::string_view kScanned[] = {"stack_trace", "original_aten", "from_node", "origins", "origin_node", "traceback", "provenance", "debug_handle_"};
+constexpr std::string_view kScanned[] = {"stack_trace", "original_aten", "from_node",  "origins",
+                                         "origin_node", "traceback",     "provenance", "debug_handle_"};
 constexpr int kMaxHandleDepth = 20;
 constexpr int kMaxHandleJsonDepth = 2 * kMaxHandleDepth;  // a list between each handle and its constituents
 
@@ -42,7 +43,8 @@ Observation json_of(Session& session, const base::Json& json) {
 base::Json handle_json(nb::handle handle, int depth) {
   if (!is_valid(handle)) return {};
   if (PyDict_Check(handle.ptr())) return plain_json(handle, kMaxHandleJsonDepth);
-  if (const nb::object dict = call_method(handle, "to_dict"); dict.is_valid()) return plain_json(dict, kMaxHandleJsonDepth);
+  if (const nb::object dict = call_method(handle, "to_dict"); dict.is_valid())
+    return plain_json(dict, kMaxHandleJsonDepth);
   const nb::object fields = attribute(handle, "__dataclass_fields__");
   if (!fields.is_valid() || depth >= kMaxHandleDepth) return plain_json(handle);
   base::Json out = base::JsonObject{};
@@ -134,7 +136,8 @@ struct MetadataCache {
       const nb::object node = iterator.is_valid() ? nb::steal(PyIter_Next(iterator.ptr())) : nb::object();
       if (PyErr_Occurred()) clear_error();
       const nb::object fx_graph = attribute(node, "graph");
-      if (fx_graph.is_valid() && !attribute(fx_graph, kMetadataCache).is_valid()) pending_graph.touched.push_back(fx_graph);
+      if (fx_graph.is_valid() && !attribute(fx_graph, kMetadataCache).is_valid())
+        pending_graph.touched.push_back(fx_graph);
     }
   }
 };
@@ -147,11 +150,13 @@ void remove_metadata_caches(PendingGraph& pending_graph) {
   pending_graph.touched.clear();
 }
 
-// (comment, detailed comment) as Inductor itself would print them for this schedule; it only reads, but for the cache above.
+// (comment, detailed comment) as Inductor itself would print them for this schedule; it only reads, but for the cache
+// above.
 std::pair<std::string, std::string> kernel_metadata(nb::handle node_schedule) {
   try {
     const nb::object graph = nb::module_::import_("torch._inductor.virtualized").attr("V").attr("graph");
-    const nb::object result = nb::module_::import_("torch._inductor.utils").attr("get_kernel_metadata")(node_schedule, graph.attr("wrapper_code"));
+    const nb::object result = nb::module_::import_("torch._inductor.utils")
+                                  .attr("get_kernel_metadata")(node_schedule, graph.attr("wrapper_code"));
     return {text(result[0]).value_or(""), text(result[1]).value_or("")};
   } catch (const nb::python_error&) {
     return {};
@@ -175,7 +180,8 @@ bool populated(const base::Json& value) {
 
 void scan_fields(const base::Json& value, std::set<std::string>& found, const base::Json*& handle) {
   for (const auto& [key, item] : value.as_object()) {
-    if (populated(item) && std::find(std::begin(kScanned), std::end(kScanned), key) != std::end(kScanned)) found.insert(key);
+    if (populated(item) && std::find(std::begin(kScanned), std::end(kScanned), key) != std::end(kScanned))
+      found.insert(key);
     if (key == "debug_handle_") {
       if (!handle) handle = &item;
       continue;  // what lies inside a handle is the handle's
@@ -185,7 +191,8 @@ void scan_fields(const base::Json& value, std::set<std::string>& found, const ba
   for (const base::Json& item : value.as_array()) scan_fields(item, found, handle);
 }
 
-model::ObservedUnit read_bundle_file(Session& session, const std::string& directory, const std::string& name, UnitId unit) {
+model::ObservedUnit read_bundle_file(Session& session, const std::string& directory, const std::string& name,
+                                     UnitId unit) {
   const Tables::Attrs& attr = session.tables().attr;
   model::ObservedUnit out{unit, {}};
   out.attrs.push_back({attr.name, text_of(session, name)});
@@ -261,17 +268,23 @@ void collect_op_spec(Session& session, Frame& frame, nb::handle op_spec, nb::han
   nb::object handle = attribute(op_spec, "debug_handle");
   if (handle.is_valid()) out.attrs.push_back({attr.debug_handle, handle_observation(session, handle_json(handle, 0))});
   // OpSpecs of later generations may carry more of the tracked fields themselves.
-  for (const auto& [name, id] : {std::pair{"origins", attr.origins}, {"origin_node", attr.origin_node}, {"traceback", attr.traceback}}) {
+  for (const auto& [name, id] :
+       {std::pair{"origins", attr.origins}, {"origin_node", attr.origin_node}, {"traceback", attr.traceback}}) {
     const nb::object own = attribute(op_spec, name);
     if (!own.is_valid()) continue;
-    Observation o = is_populated(own) ? json_of(session, plain_json(own)) : Observation{State::kEmpty, {}, {}, {}, {}, {}};
+    Observation o =
+        is_populated(own) ? json_of(session, plain_json(own)) : Observation{State::kEmpty, {}, {}, {}, {}, {}};
     out.attrs.push_back({id, std::move(o)});
   }
   if (is_valid(buffer)) {
     out.attrs.push_back({attr.name, text_of(session, operation_name(buffer))});
     out.attrs.push_back({attr.buffer, text_of(session, text(call_method(buffer, "get_name")).value_or(""))});
-    read_ir_fields(session, *frame.compile, buffer, {attr.buffer_origins, attr.buffer_origin_node, attr.buffer_traceback, attr.buffer_get_stack_traces}, out);
-    recorder.link("create_op_spec", {unit_of_operation(session, *frame.compile, buffer, "a buffer outside every captured lowering")}, {out.unit});
+    read_ir_fields(session, *frame.compile, buffer,
+                   {attr.buffer_origins, attr.buffer_origin_node, attr.buffer_traceback, attr.buffer_get_stack_traces},
+                   out);
+    recorder.link("create_op_spec",
+                  {unit_of_operation(session, *frame.compile, buffer, "a buffer outside every captured lowering")},
+                  {out.unit});
   }
   graph.op_specs.push_back(std::move(out));
 }
@@ -283,7 +296,8 @@ void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::h
   PendingKernel* kernel = is_extern ? nullptr : find_kernel(graph, name);
   if (!kernel) {
     if (!has(graph.kernel_graph)) graph.kernel_graph = recorder.graph(frame.compile->id, "kernel", frame.direction);
-    graph.kernels.push_back({{recorder.unit(graph.kernel_graph, UnitKind::kKernel), {}}, {}, std::string(name), {}, {}});
+    graph.kernels.push_back(
+        {{recorder.unit(graph.kernel_graph, UnitKind::kKernel), {}}, {}, std::string(name), {}, {}});
     kernel = &graph.kernels.back();
     const std::vector<nb::object> scheduled = operations_of(node_schedule);
     const MetadataCache cache(graph, scheduled);
@@ -294,12 +308,14 @@ void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::h
   }
   std::vector<UnitId> operations;  // those that no earlier sighting has linked
   for (const nb::object& operation : operations_of(node_schedule)) {
-    const UnitId unit = unit_of_operation(session, *frame.compile, operation, "an operation outside every captured lowering");
+    const UnitId unit =
+        unit_of_operation(session, *frame.compile, operation, "an operation outside every captured lowering");
     if (std::find(kernel->operations.begin(), kernel->operations.end(), unit) != kernel->operations.end()) continue;
     kernel->operations.push_back(unit);
     operations.push_back(unit);
     for (const UnitId origin : origin_units(session, *frame.compile, operation)) {
-      if (std::find(kernel->claimed.begin(), kernel->claimed.end(), origin) == kernel->claimed.end()) kernel->claimed.push_back(origin);
+      if (std::find(kernel->claimed.begin(), kernel->claimed.end(), origin) == kernel->claimed.end())
+        kernel->claimed.push_back(origin);
     }
   }
   if (!operations.empty()) recorder.link("define_kernel", std::move(operations), {kernel->observed.unit});
@@ -324,7 +340,8 @@ void write_pending(Session& session, Frame& frame) {
     for (const PendingKernel& kernel : graph.kernels) kernels.push_back(kernel.observed);
     recorder.snapshot(tables.stage.kernel, graph.kernel_graph, kernels);
     for (PendingKernel& kernel : graph.kernels) {
-      if (!kernel.claimed.empty()) recorder.claim(kernel.observed.unit, "compiler", "origins", std::move(kernel.claimed));
+      if (!kernel.claimed.empty())
+        recorder.claim(kernel.observed.unit, "compiler", "origins", std::move(kernel.claimed));
     }
   }
 }

@@ -24,7 +24,9 @@ std::int64_t counter(const char* group, const char* name) {
   return integer(dict_item(dict_item(counters, group), name), 0);
 }
 
-std::int64_t cache_hits() { return counter("inductor", "fxgraph_cache_hit") + counter("aot_autograd", "autograd_cache_hit"); }
+std::int64_t cache_hits() {
+  return counter("inductor", "fxgraph_cache_hit") + counter("aot_autograd", "autograd_cache_hit");
+}
 
 // torch's compile id and attempt, where a compile context is active.
 void read_compile_context(Compile& compile) {
@@ -50,7 +52,8 @@ void read_pass_options(nb::handle config_patches, Compile& compile) {
   PyObject *k, *v;
   for (Py_ssize_t pos = 0; PyDict_Next(config_patches.ptr(), &pos, &k, &v);) {
     const nb::object rule = attribute(v, "metadata");
-    if (rule.is_valid() && PyUnicode_Check(rule.ptr())) compile.attributes.emplace_back("metadata", text(rule).value_or(""));
+    if (rule.is_valid() && PyUnicode_Check(rule.ptr()))
+      compile.attributes.emplace_back("metadata", text(rule).value_or(""));
   }
 }
 
@@ -111,7 +114,8 @@ std::shared_ptr<FrameScope> push_frame(Session& session, std::shared_ptr<Compile
 
 void compile_fx_before(Session& session, Call& call) {
   Frame* outer = session.current_frame();
-  if (outer && !outer->implicit && !outer->compile->code_seen) return;  // compile_fx calls itself once more to apply config patches
+  if (outer && !outer->implicit && !outer->compile->code_seen)
+    return;  // compile_fx calls itself once more to apply config patches
   Compile compile;
   read_compile_context(compile);
   const nb::handle inner = call.arg(2, "inner_compile");
@@ -142,7 +146,8 @@ void compile_fx_after(Session& session, Call& call) {
   const bool hit = cache_hits() > scope.hits_before;
   session.note("not-observed", Severity::kWarning,
                hit ? "not observed: cache hit; run with caches disabled to see the stages (record does so by default)"
-                   : "not observed: no code was generated in this process for this graph (an empty graph, or a compile mode that works in another process)",
+                   : "not observed: no code was generated in this process for this graph (an empty graph, or a compile "
+                     "mode that works in another process)",
                id);
 }
 
@@ -157,7 +162,8 @@ void codegen_before(Session& session, Call& call) {
   const std::string direction = direction_of(kwargs);
   Frame* frame = session.current_frame();
   // An implicit frame may be left from another graph: what the graph's own id says comes first then.
-  std::shared_ptr<CompileState> compile = frame && !frame->implicit ? frame->compile : session.compile_of_graph_id(aot_id);
+  std::shared_ptr<CompileState> compile =
+      frame && !frame->implicit ? frame->compile : session.compile_of_graph_id(aot_id);
   if (!compile && frame) compile = frame->compile;
   bool owns = false;
   if (!compile) {  // compiled by a call that began before the capture
@@ -170,7 +176,9 @@ void codegen_before(Session& session, Call& call) {
   }
   if (!frame && direction == "backward") owns = true;  // a lazy backward: its objects go when its code is done
   compile->code_seen = true;
-  (direction == "backward" ? compile->backward_seen : direction == "forward" ? compile->forward_seen : compile->code_seen) = true;
+  (direction == "backward"  ? compile->backward_seen
+   : direction == "forward" ? compile->forward_seen
+                            : compile->code_seen) = true;
   if (aot_id >= 0) session.remember_graph_id(aot_id, compile);
   auto scope = push_frame(session, compile, direction);
   scope->owns_compile = owns;
@@ -211,7 +219,9 @@ struct StageScope {
   std::string path;
   nb::object module;
 
-  explicit StageScope(nb::handle m) : path(stage_path(m)), module(nb::borrow(m)) { stage_parents.emplace_back(m, path); }
+  explicit StageScope(nb::handle m) : path(stage_path(m)), module(nb::borrow(m)) {
+    stage_parents.emplace_back(m, path);
+  }
   ~StageScope() { stage_parents.pop_back(); }
   StageScope(const StageScope&) = delete;
   StageScope& operator=(const StageScope&) = delete;
@@ -281,21 +291,24 @@ void custom_post_before(Session& session, Call& call) {
 
 void pre_scheduling_before(Session& session, Call& call) {
   if (Frame* frame = session.current_frame()) {
-    snapshot_operations(session, *frame->compile, call.arg(1, "graph"), session.tables().stage.ir_pre_pass, frame->direction);
+    snapshot_operations(session, *frame->compile, call.arg(1, "graph"), session.tables().stage.ir_pre_pass,
+                        frame->direction);
   }
 }
 
 void pre_scheduling_after(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   if (frame && !call.raised) {
-    snapshot_operations(session, *frame->compile, call.arg(1, "graph"), session.tables().stage.ir_post_pass, frame->direction);
+    snapshot_operations(session, *frame->compile, call.arg(1, "graph"), session.tables().stage.ir_post_pass,
+                        frame->direction);
   }
 }
 
 void scheduler_before(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   const nb::handle lowering = call.arg(0, "self");
-  // A lowering that a pre-scheduling pipeline has shown is shown already; torch makes the scheduler twice for cpp_wrapper.
+  // A lowering that a pre-scheduling pipeline has shown is shown already; torch makes the scheduler twice for
+  // cpp_wrapper.
   if (!frame || frame->compile->graphs.contains(lowering.ptr())) return;
   snapshot_operations(session, *frame->compile, lowering, session.tables().stage.ir_pre_pass, frame->direction);
 }
@@ -325,7 +338,9 @@ void set_provenance_before(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   const auto name = text(call.arg(1, "kernel_name"));
   const nb::handle is_extern = call.arg(2, "is_extern");
-  if (frame && name) collect_kernel(session, *frame, *name, call.arg(0, "node_schedule"), is_extern.is_valid() && is_extern.ptr() == Py_True);
+  if (frame && name)
+    collect_kernel(session, *frame, *name, call.arg(0, "node_schedule"),
+                   is_extern.is_valid() && is_extern.ptr() == Py_True);
 }
 
 void fall_back_before(Session& session, Call& call) {
@@ -338,7 +353,8 @@ void fall_back_before(Session& session, Call& call) {
     Note note;
     note.code = "fallback-stock";
     note.severity = Severity::kWarning;
-    note.text = is_valid(node) ? fmt::format("{}: {} (node {})", code, message, text(node).value_or("?")) : fmt::format("{}: {}", code, message);
+    note.text = is_valid(node) ? fmt::format("{}: {} (node {})", code, message, text(node).value_or("?"))
+                               : fmt::format("{}: {}", code, message);
     session.pending_notes().push_back(std::move(note));
   }
 }
@@ -361,27 +377,34 @@ struct Row {
 constexpr Row kTable[] = {
     {nullptr, "torch._inductor.compile_fx", "compile_fx", compile_fx_before, compile_fx_after,
      "where compiles begin and end, and which were served from a cache"},
-    {nullptr, "torch._inductor.compile_fx", "_recursive_pre_grad_passes", pre_grad_before, pre_grad_after, "stage fx_pre_grad"},
+    {nullptr, "torch._inductor.compile_fx", "_recursive_pre_grad_passes", pre_grad_before, pre_grad_after,
+     "stage fx_pre_grad"},
     {nullptr, "torch._inductor.compile_fx", "_InProcessFxCompile.codegen_and_compile", codegen_before, codegen_after,
      "direction of graphs, and to which compile a lazy backward belongs"},
     {nullptr, "torch._inductor.compile_fx", "_recursive_post_grad_passes", post_grad_before, post_grad_after,
      "stages fx_aten and fx_post_grad"},
-    {nullptr, "torch._inductor.graph", "GraphLowering._update_scheduler", scheduler_before, nullptr, "stage ir_pre_pass of stock back ends"},
+    {nullptr, "torch._inductor.graph", "GraphLowering._update_scheduler", scheduler_before, nullptr,
+     "stage ir_pre_pass of stock back ends"},
     // Three modules hold this function by name; each call goes through exactly one of them.
-    {nullptr, "torch._inductor.debug", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr, "extern kernels"},
-    {nullptr, "torch._inductor.codegen.cpp", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr, "C++ kernels"},
-    {nullptr, "torch._inductor.codegen.triton", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr, "Triton kernels"},
-    {"stage2_pre_grad", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPreGradPasses.__call__", custom_pre_grad_before,
-     nullptr, ""},
-    {"stage2_post_grad", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPostPasses.__call__", custom_post_before, nullptr, ""},
-    {"stage3_looplevel_prepass", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPreSchedulingPasses.__call__",
-     pre_scheduling_before, pre_scheduling_after, "stages ir_pre_pass and ir_post_pass of Spyre-format back ends"},
-    {"stage5_opspec", KERNTRAIL_SPYRE_MODULES("_inductor.spyre_kernel", "spyre_kernel"), "SpyreKernel.create_op_spec", nullptr,
-     create_op_spec_after, "stage op_spec"},
-    {"stage6_define_kernel", KERNTRAIL_SPYRE_MODULES("_inductor.scheduler", "scheduling"), "SuperDSCScheduling.define_kernel", nullptr,
-     define_kernel_after, "kernels of Spyre-format back ends"},
-    {"stage6_output_dir", KERNTRAIL_SPYRE_MODULES("execution.async_compile", "async_compile"), "get_output_dir", nullptr, output_dir_after,
-     "stage superdsc"},
+    {nullptr, "torch._inductor.debug", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr,
+     "extern kernels"},
+    {nullptr, "torch._inductor.codegen.cpp", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr,
+     "C++ kernels"},
+    {nullptr, "torch._inductor.codegen.triton", "set_kernel_post_grad_provenance_tracing", set_provenance_before,
+     nullptr, "Triton kernels"},
+    {"stage2_pre_grad", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPreGradPasses.__call__",
+     custom_pre_grad_before, nullptr, ""},
+    {"stage2_post_grad", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPostPasses.__call__",
+     custom_post_before, nullptr, ""},
+    {"stage3_looplevel_prepass", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"),
+     "CustomPreSchedulingPasses.__call__", pre_scheduling_before, pre_scheduling_after,
+     "stages ir_pre_pass and ir_post_pass of Spyre-format back ends"},
+    {"stage5_opspec", KERNTRAIL_SPYRE_MODULES("_inductor.spyre_kernel", "spyre_kernel"), "SpyreKernel.create_op_spec",
+     nullptr, create_op_spec_after, "stage op_spec"},
+    {"stage6_define_kernel", KERNTRAIL_SPYRE_MODULES("_inductor.scheduler", "scheduling"),
+     "SuperDSCScheduling.define_kernel", nullptr, define_kernel_after, "kernels of Spyre-format back ends"},
+    {"stage6_output_dir", KERNTRAIL_SPYRE_MODULES("execution.async_compile", "async_compile"), "get_output_dir",
+     nullptr, output_dir_after, "stage superdsc"},
     {nullptr, "kerntrail.spyre.backend", "fall_back", fall_back_before, nullptr, "why graphs went to stock Inductor"},
 };
 

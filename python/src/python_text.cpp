@@ -48,13 +48,15 @@ base::Json json_of(nb::handle o, int depth, int limit) {
       return base::Json("<unreadable>");
     }
     // Built-in sets come in hash order, which differs from run to run.
-    if (PyAnySet_Check(p)) std::sort(out.begin(), out.end(), [](const base::Json& a, const base::Json& b) { return a.dump() < b.dump(); });
+    if (PyAnySet_Check(p))
+      std::sort(out.begin(), out.end(), [](const base::Json& a, const base::Json& b) { return a.dump() < b.dump(); });
     return base::Json(std::move(out));
   }
   if (PyDict_Check(p)) {
     base::Json out = base::JsonObject{};
     PyObject *k, *v;
-    for (Py_ssize_t pos = 0; PyDict_Next(p, &pos, &k, &v);) out.set(text(k).value_or("<key>"), json_of(v, depth + 1, limit));
+    for (Py_ssize_t pos = 0; PyDict_Next(p, &pos, &k, &v);)
+      out.set(text(k).value_or("<key>"), json_of(v, depth + 1, limit));
     return out;
   }
   return base::Json(text(o).value_or("<unreadable>"));

@@ -113,7 +113,8 @@ void Session::install_hooks() {
     if (site->owner.is_valid() && install(site)) {
       site->record.state = HookState::kInstalled;
     } else {
-      site->record.state = site->record.detail == "not found" || !site->owner.is_valid() ? HookState::kAbsent : HookState::kFailed;
+      site->record.state =
+          site->record.detail == "not found" || !site->owner.is_valid() ? HookState::kAbsent : HookState::kFailed;
       if (site->record.detail.empty()) site->record.detail = "not found";
     }
     sites_.push_back(site);
@@ -168,7 +169,8 @@ void Session::write_unfinished() {
   threads_.clear();
   for (const auto& [id, state] : running) {
     partial_ = true;
-    note("compile-not-finished", Severity::kWarning, "the capture ended while this was still being compiled in another thread: later stages are missing", id);
+    note("compile-not-finished", Severity::kWarning,
+         "the capture ended while this was still being compiled in another thread: later stages are missing", id);
   }
   for (const auto& [id, state] : by_graph_id_) {
     if (state->forward_seen && !state->backward_seen) {
@@ -179,7 +181,8 @@ void Session::write_unfinished() {
     }
   }
   if (compile_count_ == 0) {
-    note("no-compile", Severity::kWarning, "the program compiled nothing: no call of torch.compile reached a backend that Inductor serves");
+    note("no-compile", Severity::kWarning,
+         "the program compiled nothing: no call of torch.compile reached a backend that Inductor serves");
   }
 }
 
@@ -191,9 +194,12 @@ void Session::close() {
     HookSite& site = **it;
     if (site.record.state == HookState::kInstalled) site.record.restored = uninstall(site);
     restored = restored && site.record.restored;
-    partial_ = partial_ || site.record.state == HookState::kFailed || (site.record.state == HookState::kAbsent && !site.record.lost.empty());
+    partial_ = partial_ || site.record.state == HookState::kFailed ||
+               (site.record.state == HookState::kAbsent && !site.record.lost.empty());
   }
-  if (!restored) note("hook-not-on-top", Severity::kWarning, "another tool patched an attribute over one of our hooks; ours stays below it and passes calls through");
+  if (!restored)
+    note("hook-not-on-top", Severity::kWarning,
+         "another tool patched an attribute over one of our hooks; ours stays below it and passes calls through");
   write_unfinished();
   sources_->write(options_.source);
   if (options_.timing) recorder_->volatile_value("run", "observer_ns", std::to_string(observer_ns_.load()));

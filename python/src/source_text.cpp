@@ -42,13 +42,14 @@ bool below(std::string_view file, const std::vector<std::string>& prefixes) {
 
 // Parts of torch that compile; the rest of it (nn, functional, optim, ...) is a library that user code calls.
 bool is_compiler_part(std::string_view file, const std::vector<std::string>& torch) {
-  static constexpr std::string_view kParts[] = {"_dynamo/",       "_inductor/", "_functorch/", "fx/",      "_decomp/",
-                                                "_prims/",        "_refs/",     "_subclasses/", "_higher_order_ops/",
-                                                "_prims_common/", "_export/",   "_dispatch/",  "compiler/"};
+  static constexpr std::string_view kParts[] = {
+      "_dynamo/",     "_inductor/",         "_functorch/",    "fx/",      "_decomp/",   "_prims/",  "_refs/",
+      "_subclasses/", "_higher_order_ops/", "_prims_common/", "_export/", "_dispatch/", "compiler/"};
   for (const std::string& prefix : torch) {
     if (!file.starts_with(prefix)) continue;
     const std::string_view rest = file.substr(prefix.size());
-    return std::any_of(std::begin(kParts), std::end(kParts), [&](std::string_view part) { return rest.starts_with(part); });
+    return std::any_of(std::begin(kParts), std::end(kParts),
+                       [&](std::string_view part) { return rest.starts_with(part); });
   }
   return false;
 }
@@ -131,12 +132,16 @@ void SourceTexts::write(std::string_view mode) {
       out.sha256 = base::hex(digest.data(), digest.size());
       const auto lines = base::split_lines(*content);
       const auto count = static_cast<std::int64_t>(lines.size());
-      const auto keep = [&](std::int64_t line) { out.lines[line] = std::string(lines[static_cast<std::size_t>(line - 1)]); };
+      const auto keep = [&](std::int64_t line) {
+        out.lines[line] = std::string(lines[static_cast<std::size_t>(line - 1)]);
+      };
       if (mode == "files") {
         for (std::int64_t line = 1; line <= count; ++line) keep(line);
       } else {
         for (const std::int64_t line : wanted) {
-          for (std::int64_t l = std::max<std::int64_t>(1, line - kContextLines); l <= std::min(count, line + kContextLines); ++l) keep(l);
+          for (std::int64_t l = std::max<std::int64_t>(1, line - kContextLines);
+               l <= std::min(count, line + kContextLines); ++l)
+            keep(l);
         }
       }
     }

@@ -83,18 +83,24 @@ void bind_spyre(nb::module_& m) {
   m.def("make_scheduling_class", &make_scheduling_class, nb::arg("base"), nb::arg("module_name"));
   m.def("distribute_work", &distribute_work, nb::arg("buffer"),
         "Splits of a ComputedBuffer's loops over the cores: ({write coefficient: split}, {read coefficient: split}).");
-  m.def("print_op_specs", [](nb::handle specs) {
-    std::vector<spyre::OpSpec> list;
-    for (nb::handle spec : specs) list.push_back(op_spec_from_python(spec));
-    return spyre::print_op_specs(list);
-  }, nb::arg("op_specs"), "The text that is embedded in a generated wrapper.");
-  m.def("parse_op_specs", [](const std::string& text) {
-    auto specs = spyre::parse_op_specs(text);
-    if (!specs) raise(specs.error());
-    nb::list list;
-    for (const spyre::OpSpec& spec : *specs) list.append(to_python(spec));
-    return list;
-  }, nb::arg("text"));
+  m.def(
+      "print_op_specs",
+      [](nb::handle specs) {
+        std::vector<spyre::OpSpec> list;
+        for (nb::handle spec : specs) list.push_back(op_spec_from_python(spec));
+        return spyre::print_op_specs(list);
+      },
+      nb::arg("op_specs"), "The text that is embedded in a generated wrapper.");
+  m.def(
+      "parse_op_specs",
+      [](const std::string& text) {
+        auto specs = spyre::parse_op_specs(text);
+        if (!specs) raise(specs.error());
+        nb::list list;
+        for (const spyre::OpSpec& spec : *specs) list.append(to_python(spec));
+        return list;
+      },
+      nb::arg("text"));
   nb::class_<RunnableKernel>(m, "RunnableKernel", "A kernel that runs on the host, with its bundle on disk.")
       .def("run", &run_kernel, nb::arg("tensors"), "Reads and writes the tensors, given in argument order.")
       .def_ro("files", &RunnableKernel::files, "Names of the bundle's files, in order.")

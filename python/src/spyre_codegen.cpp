@@ -212,9 +212,9 @@ std::string number_text(double value) { return "float('" + nb::cast<std::string>
 void define_constants(nb::handle self) {
   const auto& all = nb::cast<spyre::ConstantTable&>(self.attr("constants")).all();
   for (auto i = nb::cast<std::size_t>(self.attr("constants_defined")); i < all.size(); ++i) {
-    wrapper_code().attr("header").attr("writeline")(
-        all[i].name + " = spyre_constant_tensor(" + number_text(all[i].value) + ", '" +
-        std::string(spyre::dtype_name(all[i].dtype)) + "')");
+    wrapper_code().attr("header").attr("writeline")(all[i].name + " = spyre_constant_tensor(" +
+                                                    number_text(all[i].value) + ", '" +
+                                                    std::string(spyre::dtype_name(all[i].dtype)) + "')");
   }
   self.attr("constants_defined") = all.size();
 }
@@ -291,9 +291,10 @@ nb::object make_scheduling_class(nb::object base, const std::string& module_name
   members.method("can_fuse_vertical", never, nb::arg("node1"), nb::arg("node2"));
   members.method("can_fuse_horizontal", never, nb::arg("node1"), nb::arg("node2"));
   members.method("group_fn", &group_sizes, nb::arg("sizes"));
-  members.method("codegen_node", [](nb::handle self, nb::handle node) {
-    self.attr("pending").attr("extend")(node.attr("get_nodes")());
-  }, nb::arg("node"));
+  members.method(
+      "codegen_node",
+      [](nb::handle self, nb::handle node) { self.attr("pending").attr("extend")(node.attr("get_nodes")()); },
+      nb::arg("node"));
   members.method("codegen_sync", [](nb::handle) {});
   members.method("ready_to_flush", [](nb::handle) { return false; });
   members.method("flush", &scheduling_flush);

@@ -13,7 +13,8 @@ namespace nb = nanobind;
 
 void bind_codegen(nb::module_& m);
 
-// SpyreKernel(constants): attributes current_node, op_specs, args; methods codegen_node, create_op_spec, codegen_kernel.
+// SpyreKernel(constants): attributes current_node, op_specs, args; methods codegen_node, create_op_spec,
+// codegen_kernel.
 nb::object make_kernel_class(const std::string& module_name);
 // A subclass of Inductor's BaseScheduling.
 nb::object make_scheduling_class(nb::object base, const std::string& module_name);

@@ -38,9 +38,10 @@ DebugHandle handle_from_python(nb::handle value) {
   DebugHandle handle;
   handle.id = nb::cast<std::uint64_t>(value.attr("id"));
   if (nb::object source = value.attr("source"); !source.is_none()) {
-    handle.source = SourceLoc{nb::cast<std::string>(source.attr("file")), nb::cast<std::int64_t>(source.attr("start_line")),
-                              nb::cast<std::int64_t>(source.attr("start_col")), optional_integer(source.attr("end_line")),
-                              optional_integer(source.attr("end_col"))};
+    handle.source =
+        SourceLoc{nb::cast<std::string>(source.attr("file")), nb::cast<std::int64_t>(source.attr("start_line")),
+                  nb::cast<std::int64_t>(source.attr("start_col")), optional_integer(source.attr("end_line")),
+                  optional_integer(source.attr("end_col"))};
   }
   if (nb::object aten = value.attr("aten_op"); !aten.is_none()) handle.aten_op = nb::cast<std::string>(aten);
   for (nb::handle name : value.attr("ir_chain")) handle.ir_chain.push_back(nb::cast<std::string>(name));
@@ -101,8 +102,8 @@ spyre::OpSpec op_spec_from_python(nb::handle value) {
   spec.op = nb::cast<std::string>(value.attr("op"));
   spec.is_reduction = nb::cast<bool>(value.attr("is_reduction"));
   for (auto [symbol, range] : nb::cast<nb::dict>(value.attr("iteration_space"))) {
-    spec.iteration_space.push_back({nb::cast<std::string>(nb::str(symbol)), nb::cast<std::int64_t>(range[0]),
-                                    nb::cast<std::int64_t>(range[1])});
+    spec.iteration_space.push_back(
+        {nb::cast<std::string>(nb::str(symbol)), nb::cast<std::int64_t>(range[0]), nb::cast<std::int64_t>(range[1])});
   }
   for (nb::handle arg : value.attr("args")) spec.args.push_back(nb::cast<spyre::TensorArg>(arg));
   spec.op_info = json_from_python(value.attr("op_info"));
@@ -114,9 +115,7 @@ spyre::OpSpec op_spec_from_python(nb::handle value) {
   return spec;
 }
 
-nb::object json_to_python(const base::Json& json) {
-  return nb::module_::import_("json").attr("loads")(json.dump());
-}
+nb::object json_to_python(const base::Json& json) { return nb::module_::import_("json").attr("loads")(json.dump()); }
 
 base::Json json_from_python(nb::handle value) {
   const auto text = nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value));

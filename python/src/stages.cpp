@@ -4,7 +4,7 @@ namespace kerntrail::probe {
 namespace {
 
 struct StageRow {
-  StageId Tables::Stages::*slot;
+  StageId Tables::Stages::* slot;
   const char *key, *title, *noun, *layer;
   int order;
 };
@@ -21,7 +21,7 @@ constexpr StageRow kStages[] = {
 };
 
 struct AttrRow {
-  AttrId Tables::Attrs::*slot;
+  AttrId Tables::Attrs::* slot;
   const char* name;
   ValueType type;
   const char* layer;        // empty: inventory

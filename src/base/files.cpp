@@ -48,7 +48,8 @@ Expected<void> write_file(const std::string& path, std::string_view content) {
   {
     File file(std::fopen(temporary.c_str(), "wb"));
     if (!file) return system_error("write", path);
-    const bool ok = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size() && std::fflush(file.get()) == 0;
+    const bool ok =
+        std::fwrite(content.data(), 1, content.size(), file.get()) == content.size() && std::fflush(file.get()) == 0;
     if (!ok) {
       auto error = system_error("write", path);
       std::remove(temporary.c_str());

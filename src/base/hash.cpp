@@ -28,7 +28,9 @@ std::string hex(const std::uint8_t* data, std::size_t size) {
   return out;
 }
 
-std::uint64_t hash64(std::string_view data, std::uint64_t seed) { return XXH3_64bits_withSeed(data.data(), data.size(), seed); }
+std::uint64_t hash64(std::string_view data, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(data.data(), data.size(), seed);
+}
 
 std::uint64_t hash64(std::uint64_t value, std::uint64_t seed) {
   std::uint8_t bytes[8];

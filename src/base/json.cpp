@@ -18,7 +18,8 @@ Expected<Json> convert_object(simdjson::dom::object object, std::string_view pat
   JsonObject out;
   std::unordered_set<std::string_view> seen;
   for (const auto& [key, value] : object) {
-    if (!seen.insert(key).second) return fail(ErrorCode::kSyntax, fmt::format("duplicate key \"{}\"", key), std::string(path));
+    if (!seen.insert(key).second)
+      return fail(ErrorCode::kSyntax, fmt::format("duplicate key \"{}\"", key), std::string(path));
     KERNTRAIL_TRY(Json v, convert(value, path));
     out.emplace_back(std::string(key), std::move(v));
   }
@@ -86,7 +87,11 @@ struct Decoded {
 Decoded decode(std::string_view s, std::size_t i) {
   const auto byte = [&](std::size_t k) { return static_cast<std::uint32_t>(static_cast<unsigned char>(s[k])); };
   const std::uint32_t b = byte(i);
-  const std::size_t n = b < 0x80 ? 1 : b >= 0xC2 && b < 0xE0 ? 2 : b >= 0xE0 && b < 0xF0 ? 3 : b >= 0xF0 && b < 0xF5 ? 4 : 0;
+  const std::size_t n = b < 0x80                ? 1
+                        : b >= 0xC2 && b < 0xE0 ? 2
+                        : b >= 0xE0 && b < 0xF0 ? 3
+                        : b >= 0xF0 && b < 0xF5 ? 4
+                                                : 0;
   if (n == 1) return {b, 1};
   if (n == 0 || i + n > s.size()) return {0xFFFD, 1};
   std::uint32_t code = b & (0xFFU >> (n + 1));
@@ -117,16 +122,21 @@ void append_json_string(std::string& out, std::string_view text, bool ascii) {
         case '\b': out += "\\b"; break;
         case '\f': out += "\\f"; break;
         default:
-          if (c < 0x20) append_escape(out, c);
-          else out += static_cast<char>(c);
+          if (c < 0x20)
+            append_escape(out, c);
+          else
+            out += static_cast<char>(c);
       }
       ++i;
       continue;
     }
     const Decoded d = decode(text, i);
-    if (!ascii && d.code != 0xFFFD) out.append(text, i, d.size);
-    else if (!ascii) out += "\xEF\xBF\xBD";
-    else if (d.code < 0x10000) append_escape(out, d.code);
+    if (!ascii && d.code != 0xFFFD)
+      out.append(text, i, d.size);
+    else if (!ascii)
+      out += "\xEF\xBF\xBD";
+    else if (d.code < 0x10000)
+      append_escape(out, d.code);
     else {
       append_escape(out, 0xD800 + ((d.code - 0x10000) >> 10));
       append_escape(out, 0xDC00 + ((d.code - 0x10000) & 0x3FF));
@@ -153,7 +163,9 @@ Expected<Json> Json::parse(std::string_view text, std::string_view path) {
 }
 
 bool Json::as_bool(bool otherwise) const { return is_bool() ? std::get<bool>(value_) : otherwise; }
-std::int64_t Json::as_int(std::int64_t otherwise) const { return is_int() ? std::get<std::int64_t>(value_) : otherwise; }
+std::int64_t Json::as_int(std::int64_t otherwise) const {
+  return is_int() ? std::get<std::int64_t>(value_) : otherwise;
+}
 double Json::as_double(double otherwise) const {
   if (is_double()) return std::get<double>(value_);
   return is_int() ? static_cast<double>(std::get<std::int64_t>(value_)) : otherwise;

@@ -81,7 +81,8 @@ void append_json_string(std::string& out, std::string_view text, bool ascii);
 class JsonWriter {
  public:
   // indent < 0: compact. Otherwise the layout of Python's json.dumps(indent=n).
-  explicit JsonWriter(std::string& out, int indent = -1, bool ascii = false) : out_(out), indent_(indent), ascii_(ascii) {}
+  explicit JsonWriter(std::string& out, int indent = -1, bool ascii = false)
+      : out_(out), indent_(indent), ascii_(ascii) {}
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }

@@ -19,7 +19,9 @@ TEST(Json, KeepsOrderAndTypes) {
 TEST(Json, IndentedFormIsPythons) {
   const auto v = Json::parse(R"({"a":[1,[],{"k":"é😀"}],"e":{}})");
   ASSERT_TRUE(v);
-  EXPECT_EQ(v->dump(2), "{\n  \"a\": [\n    1,\n    [],\n    {\n      \"k\": \"\\u00e9\\ud83d\\ude00\"\n    }\n  ],\n  \"e\": {}\n}");
+  EXPECT_EQ(
+      v->dump(2),
+      "{\n  \"a\": [\n    1,\n    [],\n    {\n      \"k\": \"\\u00e9\\ud83d\\ude00\"\n    }\n  ],\n  \"e\": {}\n}");
 }
 
 TEST(Json, BadInputGivesAnErrorThatNamesTheFile) {

@@ -6,7 +6,8 @@ namespace kerntrail::base {
 namespace {
 
 TEST(Strings, WithoutAddresses) {
-  EXPECT_EQ(without_addresses("<built-in method relu of type object at 0x7fc0e64078a0>"), "<built-in method relu of type object>");
+  EXPECT_EQ(without_addresses("<built-in method relu of type object at 0x7fc0e64078a0>"),
+            "<built-in method relu of type object>");
   EXPECT_EQ(without_addresses("at 0x1 at 0x2f, at 0xzz"), "at 0x1, at 0xzz");
   EXPECT_EQ(without_addresses("plain"), "plain");
   EXPECT_EQ(without_addresses("x at 0x12"), "x");

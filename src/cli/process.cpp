@@ -53,9 +53,9 @@ extern "C" void forward_signal(int signal) {
 class ChildSignals {
  public:
   ChildSignals() {
-    struct sigaction ignore {};
+    struct sigaction ignore{};
     ignore.sa_handler = SIG_IGN;
-    struct sigaction forward {};
+    struct sigaction forward{};
     forward.sa_handler = forward_signal;
     for (Saved& saved : saved_) ::sigaction(saved.signal, saved.forwards ? &forward : &ignore, &saved.action);
   }
@@ -70,7 +70,7 @@ class ChildSignals {
   struct Saved {
     int signal;
     bool forwards;
-    struct sigaction action {};
+    struct sigaction action{};
   };
   Saved saved_[4] = {{SIGINT, false}, {SIGQUIT, false}, {SIGTERM, true}, {SIGHUP, true}};
 };
@@ -102,7 +102,8 @@ Expected<int> spawn_and_wait(const std::vector<std::string>& command, bool quiet
   running_child = child;
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return fail(ErrorCode::kIo, fmt::format("cannot wait for it: {}", std::strerror(errno)), command[0]);
+    if (errno != EINTR)
+      return fail(ErrorCode::kIo, fmt::format("cannot wait for it: {}", std::strerror(errno)), command[0]);
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -119,7 +120,8 @@ Expected<std::string> find_python(const std::string& wanted) {
     if (is_executable(beside)) return beside.string();
   }
   std::string found = on_path("python3");
-  if (found.empty()) return fail(ErrorCode::kUsage, "found no python3, neither beside this program nor on PATH; name one with --python");
+  if (found.empty())
+    return fail(ErrorCode::kUsage, "found no python3, neither beside this program nor on PATH; name one with --python");
   return found;
 }
 

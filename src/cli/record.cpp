@@ -36,7 +36,10 @@ int print_parsed(const ParsedRecord& parsed) {
 // Why the interpreter can't record, in one sentence.
 std::string package_missing(const std::string& python) {
   const std::string torch = succeeds({python, "-c", "import torch"}) ? "" : " (torch is missing too)";
-  return fmt::format("{} has no kerntrail package{}; install it there (pip install kerntrail), or name an interpreter that has it with --python", python, torch);
+  return fmt::format(
+      "{} has no kerntrail package{}; install it there (pip install kerntrail), or name an interpreter that has it "
+      "with --python",
+      python, torch);
 }
 
 // Runs the program under the probe. The result is the program's exit status, or kPartial where that is 0 and the
@@ -59,9 +62,13 @@ int record(const RecordOptions& options) {
   read::ReadOptions quick;
   quick.check_digests = false;
   const auto capture = read::read_capture(options.output, quick);
-  if (!capture) return complain(fmt::format("the program was fine, its capture is not: {}", capture.error().text()), kPartial);
+  if (!capture)
+    return complain(fmt::format("the program was fine, its capture is not: {}", capture.error().text()), kPartial);
   if (!capture->end) {
-    return complain(fmt::format("the program was fine, but ended without finishing its capture (os._exit, or a signal): {} reads up to its last stage", options.output), kPartial);
+    return complain(fmt::format("the program was fine, but ended without finishing its capture (os._exit, or a "
+                                "signal): {} reads up to its last stage",
+                                options.output),
+                    kPartial);
   }
   return capture->end->complete ? 0 : kPartial;
 }
@@ -85,14 +92,17 @@ int write_reports(const RecordOptions& options, bool program_ok) {
     report_options.example = true;
   }
   if (options.stamp) report_options.stamp = now_text();
-  if (!program_ok && capture->compiles.empty()) return complain("the program failed before anything was compiled: there is nothing to report", kUsage);
+  if (!program_ok && capture->compiles.empty())
+    return complain("the program failed before anything was compiled: there is nothing to report", kUsage);
   const auto report = make_report(*capture, report_options);
   if (!report) return complain(report.error().text(), kUnreadable);
   const auto raw = render::raw_export(*capture);
   if (!raw) return complain(raw.error().text(), kUnreadable);
-  const std::string text = options.format == "json" ? render::report_json(*capture, *report) : render::report_markdown(*report);
+  const std::string text =
+      options.format == "json" ? render::report_json(*capture, *report) : render::report_markdown(*report);
   for (const auto& [path, content] : {std::pair{options.raw, *raw}, std::pair{options.report, text}}) {
-    if (const auto written = base::write_file(path, content); !written) return complain(written.error().text(), kUnreadable);
+    if (const auto written = base::write_file(path, content); !written)
+      return complain(written.error().text(), kUnreadable);
   }
   render::SummaryOptions summary;
   summary.title = report->model_name;
@@ -117,7 +127,8 @@ int run_audit(const std::vector<std::string>& arguments) {
   RecordOptions options = *parsed.options;
   // The report's name follows its form unless it was chosen.
   if (options.format == "json" && options.report == RecordOptions{}.report) options.report = "provenance_audit.json";
-  fmt::print(stderr, "kerntrail: recording {} (caches are {})\n", options.reference_model ? "the reference model" : options.program,
+  fmt::print(stderr, "kerntrail: recording {} (caches are {})\n",
+             options.reference_model ? "the reference model" : options.program,
              options.keep_caches ? "left on" : "disabled");
   std::fflush(stderr);
   const int status = record(options);

@@ -34,21 +34,30 @@ constexpr const char* kAuditExamples =
 
 // Options up to the program's name are ours, everything after it is the program's.
 void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::string>& rest) {
-  app.add_option("-o", out.output, "The capture file; .gz and .zst are compressed. An existing file is replaced")->capture_default_str()->type_name("FILE");
+  app.add_option("-o", out.output, "The capture file; .gz and .zst are compressed. An existing file is replaced")
+      ->capture_default_str()
+      ->type_name("FILE");
   app.add_option("--level", out.level, "How much to watch. This version has: borders (a snapshot at each stage border)")
       ->capture_default_str()
       ->check(CLI::IsMember({"borders"}));
-  app.add_option("--python", out.python, "Interpreter that runs the program; default: the one beside this binary, else python3 on PATH")->type_name("PYTHON");
-  app.add_flag("--keep-caches", out.keep_caches, "Leave Inductor's caches on. A compile served from a cache is then recorded as not observed");
-  app.add_option("--source", out.source, "How much user source the capture embeds: none, lines (with two lines around), files")
+  app.add_option("--python", out.python,
+                 "Interpreter that runs the program; default: the one beside this binary, else python3 on PATH")
+      ->type_name("PYTHON");
+  app.add_flag("--keep-caches", out.keep_caches,
+               "Leave Inductor's caches on. A compile served from a cache is then recorded as not observed");
+  app.add_option("--source", out.source,
+                 "How much user source the capture embeds: none, lines (with two lines around), files")
       ->capture_default_str()
       ->check(CLI::IsMember({"none", "lines", "files"}));
   app.add_flag("--timing", out.timing, "Also record durations; such captures differ from run to run");
-  app.add_option("--backend", out.backend, "Backend for compiles that name none, e.g. kerntrail_spyre")->type_name("NAME");
-  app.add_option("--metadata", out.metadata, "What the Spyre-format back end's addmm split copies: seed (three keys) or full (all)")
+  app.add_option("--backend", out.backend, "Backend for compiles that name none, e.g. kerntrail_spyre")
+      ->type_name("NAME");
+  app.add_option("--metadata", out.metadata,
+                 "What the Spyre-format back end's addmm split copies: seed (three keys) or full (all)")
       ->check(CLI::IsMember({"seed", "full"}));
   app.add_flag("-m", out.is_module, "The program is a module name, as for python -m");
-  app.add_flag("--reference-model", out.reference_model, "Run the reference model")->group("");  // hidden: audit's way to ask for it
+  app.add_flag("--reference-model", out.reference_model, "Run the reference model")
+      ->group("");  // hidden: audit's way to ask for it
   // For --help only: parse() takes the program off before the options are parsed.
   app.add_option("program", rest, "The Python program and its own arguments")->type_name("PROGRAM ARGS...");
 }
@@ -82,15 +91,20 @@ std::size_t program_position(const CLI::App& app, const std::vector<std::string>
   return arguments.size();
 }
 
-ParsedRecord parse(const std::string& name, const char* help, const char* examples, const std::vector<std::string>& arguments, bool is_audit) {
+ParsedRecord parse(const std::string& name, const char* help, const char* examples,
+                   const std::vector<std::string>& arguments, bool is_audit) {
   RecordOptions out;
   CLI::App app(help, "kerntrail " + name);
   std::vector<std::string> unused;
   add_record_options(app, out, unused);
   if (is_audit) {
     app.add_option("--output", out.report, "The report file")->capture_default_str()->type_name("REPORT");
-    app.add_option("--raw", out.raw, "The raw capture in the reference's JSON form")->capture_default_str()->type_name("FILE");
-    app.add_option("--format", out.format, "Form of the report: md or json")->capture_default_str()->check(CLI::IsMember({"md", "json"}));
+    app.add_option("--raw", out.raw, "The raw capture in the reference's JSON form")
+        ->capture_default_str()
+        ->type_name("FILE");
+    app.add_option("--format", out.format, "Form of the report: md or json")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"md", "json"}));
     app.add_flag("--stamp", out.stamp, "Add the date to the report (absent by default: same input, same bytes)");
   }
   app.footer(examples);
@@ -105,10 +119,12 @@ ParsedRecord parse(const std::string& name, const char* help, const char* exampl
   std::size_t next = at;
   if (next < arguments.size() && arguments[next] == "--") ++next;
   if (next < arguments.size()) out.program = arguments[next++];
-  if (next < arguments.size()) out.arguments.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
+  if (next < arguments.size())
+    out.arguments.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
   if (is_audit && out.program.empty() && !out.is_module) out.reference_model = true;
   if (out.program.empty() && !out.reference_model) {
-    return usage_error("kerntrail " + name + ": name the program to run, e.g. kerntrail " + name + " model.py (--help shows more)\n");
+    return usage_error("kerntrail " + name + ": name the program to run, e.g. kerntrail " + name +
+                       " model.py (--help shows more)\n");
   }
   ParsedRecord parsed;
   parsed.options = std::move(out);
@@ -117,12 +133,15 @@ ParsedRecord parse(const std::string& name, const char* help, const char* exampl
 
 }  // namespace
 
-ParsedRecord parse_record(const std::vector<std::string>& arguments) { return parse("record", kRecordHelp, kRecordExamples, arguments, false); }
+ParsedRecord parse_record(const std::vector<std::string>& arguments) {
+  return parse("record", kRecordHelp, kRecordExamples, arguments, false);
+}
 
 ParsedRecord parse_audit(const std::vector<std::string>& arguments) {
   ParsedRecord parsed = parse("audit", kAuditHelp, kAuditExamples, arguments, true);
   // The reference model is audited under the rule that reproduces the reference report.
-  if (parsed.options && parsed.options->reference_model && parsed.options->metadata.empty()) parsed.options->metadata = "seed";
+  if (parsed.options && parsed.options->reference_model && parsed.options->metadata.empty())
+    parsed.options->metadata = "seed";
   return parsed;
 }
 

@@ -16,8 +16,10 @@ using testing::tensor;
 
 std::vector<OpSpec> two_ops() {
   const std::string index = "64*c0 + c1";
-  return {pointwise("add", {4, 64}, {tensor("x", 0, {4, 64}, index), tensor("y", 1, {4, 64}, index), tensor("buf0", -1, {4, 64}, index)}),
-          pointwise("relufwd", {4, 64}, {tensor("buf0", -1, {4, 64}, index), tensor("buf1", 2, {4, 64}, index)})};
+  return {
+      pointwise("add", {4, 64},
+                {tensor("x", 0, {4, 64}, index), tensor("y", 1, {4, 64}, index), tensor("buf0", -1, {4, 64}, index)}),
+      pointwise("relufwd", {4, 64}, {tensor("buf0", -1, {4, 64}, index), tensor("buf1", 2, {4, 64}, index)})};
 }
 
 TEST(RenderBundle, ListsTheFilesInOrder) {
@@ -31,7 +33,8 @@ TEST(RenderBundle, ListsTheFilesInOrder) {
             "module {\n\tfunc.func @sdsc_bundle() {\n"
             "\t\tsdscbundle.sdsc_execute () {sdsc_filename=\"sdsc_0.json\"}\n"
             "\t\tsdscbundle.sdsc_execute () {sdsc_filename=\"sdsc_1.json\"}\n\t\treturn\n\t}\n}\n");
-  EXPECT_EQ(files[0].content.rfind("{\n  \"0_add\": {\n    \"debug_handle_\": null,\n    \"sdscFoldProps_\": [", 0), 0U);
+  EXPECT_EQ(files[0].content.rfind("{\n  \"0_add\": {\n    \"debug_handle_\": null,\n    \"sdscFoldProps_\": [", 0),
+            0U);
   EXPECT_EQ(files[0].content.back(), '}');
 }
 
@@ -39,7 +42,8 @@ TEST(RenderBundle, WritesThePublicBundleFileAgain) {
   std::vector<OpSpec> nine;
   for (int i = 0; i < 9; ++i) {
     const std::string n = std::to_string(i);
-    nine.push_back(pointwise("neg", {64}, {tensor("x" + n, 2 * i, {64}, "c0"), tensor("y" + n, 2 * i + 1, {64}, "c0")}));
+    nine.push_back(
+        pointwise("neg", {64}, {tensor("x" + n, 2 * i, {64}, "c0"), tensor("y" + n, 2 * i + 1, {64}, "c0")}));
   }
   std::vector<Diagnostic> diagnostics;
   const auto files = render_bundle(nine, {}, diagnostics).value();

@@ -9,13 +9,13 @@
 
 namespace kerntrail::spyre {
 
-// The 16-bit DLFloat pattern: sign, 6 exponent bits (bias 31), 9 fraction bits, no subnormals. Rounds to nearest, ties to
-// even. Exponent and fraction all zero: zero. All ones: infinity and NaN. Numbers past the largest finite one,
-// (1 + 510/512) * 2^32, become that infinity; numbers below the smallest one, (1 + 1/512) * 2^-31, round to it or to zero.
+// The 16-bit DLFloat pattern: sign, 6 exponent bits (bias 31), 9 fraction bits, no subnormals. Rounds to nearest, ties
+// to even. Exponent and fraction all zero: zero. All ones: infinity and NaN. Numbers past the largest finite one, (1 +
+// 510/512) * 2^32, become that infinity; numbers below the smallest one, (1 + 1/512) * 2^-31, round to it or to zero.
 std::uint16_t encode_dlfloat16(double value);
 
-// The pattern of `value` in the device format of `dtype`; kUnsupported for a format without a rule, or an integer format
-// that cannot hold the value.
+// The pattern of `value` in the device format of `dtype`; kUnsupported for a format without a rule, or an integer
+// format that cannot hold the value.
 Expected<std::int64_t> encode_constant(double value, DType dtype);
 
 }  // namespace kerntrail::spyre

@@ -24,8 +24,34 @@ namespace kerntrail::spyre {
 namespace {
 
 enum class OpCode : std::uint8_t {
-  kMatmul, kIdentity, kAbs, kExp, kLog, kNeg, kSqrt, kRsqrt, kTanh, kSigmoid, kFloor, kReciprocal, kRelu, kGelu, kSilu,
-  kAdd, kSub, kMul, kMaximum, kMinimum, kDivide, kEqual, kNotEqual, kGreater, kGreaterEqual, kLess, kLessEqual, kWhere
+  kMatmul,
+  kIdentity,
+  kAbs,
+  kExp,
+  kLog,
+  kNeg,
+  kSqrt,
+  kRsqrt,
+  kTanh,
+  kSigmoid,
+  kFloor,
+  kReciprocal,
+  kRelu,
+  kGelu,
+  kSilu,
+  kAdd,
+  kSub,
+  kMul,
+  kMaximum,
+  kMinimum,
+  kDivide,
+  kEqual,
+  kNotEqual,
+  kGreater,
+  kGreaterEqual,
+  kLess,
+  kLessEqual,
+  kWhere
 };
 
 // Which types an operation takes and gives.
@@ -296,8 +322,8 @@ void multiply(const Step& step, const std::array<Base, 4>& base, const std::arra
     for (std::size_t i = 0; i < m; i += kTileRows) {
       multiply_tile(k, scratch.left.data() + i * k, scratch.panel.data(), sums.data());
       for (std::size_t r = 0; r < std::min(kTileRows, m - i); ++r) {
-        const std::int64_t to = offset[2] + static_cast<std::int64_t>(i + r) * z.stride[dm] +
-                                static_cast<std::int64_t>(j) * z.stride[dn];
+        const std::int64_t to =
+            offset[2] + static_cast<std::int64_t>(i + r) * z.stride[dm] + static_cast<std::int64_t>(j) * z.stride[dn];
         store_row(base[2].at(z, to), z.dtype, z.stride[dn], columns, sums.data() + r * kTileColumns);
       }
     }
@@ -337,8 +363,8 @@ struct Intermediate {
 // Elements from a buffer's first to its last, inclusive.
 Expected<std::int64_t> storage_elements(const TensorArg& arg) {
   if (arg.host_size.size() != arg.host_stride.size()) {
-    return fail(ErrorCode::kSchema, fmt::format("{}: {} extents, {} strides", arg.name, arg.host_size.size(),
-                                                arg.host_stride.size()));
+    return fail(ErrorCode::kSchema,
+                fmt::format("{}: {} extents, {} strides", arg.name, arg.host_size.size(), arg.host_stride.size()));
   }
   std::int64_t last = 0;
   for (std::size_t i = 0; i < arg.host_size.size(); ++i) {
@@ -474,7 +500,8 @@ class Preparation {
     const DType in = step.access[step.inputs - 1].dtype;
     bool good = true;
     for (std::size_t i = info.typing == Typing::kChoice ? 1 : 0; i < step.inputs; ++i) {
-      good = good && step.access[i].dtype == in && (is_float(in) || (info.typing == Typing::kAny && in == DType::kBool));
+      good =
+          good && step.access[i].dtype == in && (is_float(in) || (info.typing == Typing::kAny && in == DType::kBool));
     }
     switch (info.typing) {
       case Typing::kFloats:
@@ -556,7 +583,8 @@ const std::vector<KernelArgument>& HostKernel::arguments() const { return progra
 
 Expected<void> HostKernel::run(const std::vector<void*>& pointers) const {
   if (pointers.size() != program_->arguments.size() || std::ranges::count(pointers, nullptr) != 0) {
-    return fail(ErrorCode::kUsage, fmt::format("{} pointers for {} arguments", pointers.size(), program_->arguments.size()));
+    return fail(ErrorCode::kUsage,
+                fmt::format("{} pointers for {} arguments", pointers.size(), program_->arguments.size()));
   }
   try {
     std::vector<std::vector<std::byte>> memory;
@@ -565,7 +593,8 @@ Expected<void> HostKernel::run(const std::vector<void*>& pointers) const {
       std::array<Base, 4> base;
       for (std::size_t a = 0; a <= step.inputs; ++a) {
         const Access& access = step.access[a];
-        base[a].bytes = access.is_argument ? static_cast<std::byte*>(pointers[access.slot]) : memory[access.slot].data();
+        base[a].bytes =
+            access.is_argument ? static_cast<std::byte*>(pointers[access.slot]) : memory[access.slot].data();
       }
       step.code == OpCode::kMatmul ? run_matmul(step, base) : run_pointwise(step, base);
     }

@@ -1,7 +1,7 @@
-// Runs OpSpecs on the host: the reference semantics of the device operations, so that results can be compared with eager.
-// Half precision is read into single precision, computed there, and rounded to nearest even when stored; matrix products
-// accumulate in single precision over the whole of k.
-// Must not know: torch, Python, device layouts, cores. It reads the host side of an OpSpec only.
+// Runs OpSpecs on the host: the reference semantics of the device operations, so that results can be compared with
+// eager. Half precision is read into single precision, computed there, and rounded to nearest even when stored; matrix
+// products accumulate in single precision over the whole of k. Must not know: torch, Python, device layouts, cores. It
+// reads the host side of an OpSpec only.
 #pragma once
 
 #include <cstddef>

@@ -38,8 +38,8 @@ OpSpec pointwise(std::string op, std::int64_t n, std::vector<TensorArg> args) {
 std::vector<float> run_unary(const std::string& op, std::vector<float> in) {
   const auto n = static_cast<std::int64_t>(in.size());
   std::vector<float> out(in.size(), -77.0F);
-  const auto kernel = HostKernel::prepare({pointwise(
-      op, n, {vector_arg("a", 0, DType::kFloat32, n), vector_arg("o", 1, DType::kFloat32, n, false)})});
+  const auto kernel = HostKernel::prepare(
+      {pointwise(op, n, {vector_arg("a", 0, DType::kFloat32, n), vector_arg("o", 1, DType::kFloat32, n, false)})});
   EXPECT_TRUE(kernel) << kernel.error().text();
   if (!kernel) return out;
   EXPECT_TRUE(kernel->run({in.data(), out.data()}));
@@ -57,7 +57,7 @@ TEST(Half, EveryHalfSurvivesTheWayThroughFloat) {
       ASSERT_EQ(float_to_half(value), half) << bits;
       const int exponent = (half >> 10) & 31;
       const double fraction = half & 0x3ffU;
-      const double size = exponent == 31 ? std::numeric_limits<double>::infinity()
+      const double size = exponent == 31  ? std::numeric_limits<double>::infinity()
                           : exponent == 0 ? std::ldexp(fraction, -24)
                                           : std::ldexp(1024 + fraction, exponent - 25);
       ASSERT_EQ(static_cast<double>(value), (half & 0x8000U) != 0 ? -size : size);
@@ -118,8 +118,10 @@ TEST(Executor, NaNPassesThroughReluMaximumAndMinimum) {
   EXPECT_TRUE(std::isnan(run_unary("relufwd", {nan})[0]));
   for (const char* op : {"maximum", "minimum"}) {
     std::vector<float> a{nan, 1.0F, 1.0F}, b{1.0F, nan, 2.0F}, out(3);
-    const auto kernel = HostKernel::prepare({pointwise(op, 3, {vector_arg("a", 0, DType::kFloat32, 3),
-        vector_arg("b", 1, DType::kFloat32, 3), vector_arg("o", 2, DType::kFloat32, 3, false)})});
+    const auto kernel =
+        HostKernel::prepare({pointwise(op, 3,
+                                       {vector_arg("a", 0, DType::kFloat32, 3), vector_arg("b", 1, DType::kFloat32, 3),
+                                        vector_arg("o", 2, DType::kFloat32, 3, false)})});
     ASSERT_TRUE(kernel);
     ASSERT_TRUE(kernel->run({a.data(), b.data(), out.data()}));
     EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1]));
@@ -130,10 +132,12 @@ TEST(Executor, NaNPassesThroughReluMaximumAndMinimum) {
 TEST(Executor, ComparisonsFeedAChoice) {
   std::vector<float> a{1, 2, 3}, b{3, 2, 1}, out(3);
   const auto kernel = HostKernel::prepare(
-      {pointwise("lesserthan", 3, {vector_arg("a", 0, DType::kFloat32, 3), vector_arg("b", 1, DType::kFloat32, 3),
-                                   vector_arg("less", -1, DType::kBool, 3, false)}),
-       pointwise("where3", 3, {vector_arg("less", -1, DType::kBool, 3), vector_arg("a", 0, DType::kFloat32, 3),
-                               vector_arg("b", 1, DType::kFloat32, 3), vector_arg("o", 2, DType::kFloat32, 3, false)})});
+      {pointwise("lesserthan", 3,
+                 {vector_arg("a", 0, DType::kFloat32, 3), vector_arg("b", 1, DType::kFloat32, 3),
+                  vector_arg("less", -1, DType::kBool, 3, false)}),
+       pointwise("where3", 3,
+                 {vector_arg("less", -1, DType::kBool, 3), vector_arg("a", 0, DType::kFloat32, 3),
+                  vector_arg("b", 1, DType::kFloat32, 3), vector_arg("o", 2, DType::kFloat32, 3, false)})});
   ASSERT_TRUE(kernel) << kernel.error().text();
   ASSERT_EQ(kernel->arguments().size(), 3U);
   EXPECT_TRUE(kernel->arguments()[2].written);
@@ -147,7 +151,8 @@ TEST(Executor, ScalarsAndBiasesAreBroadcast) {
   OpSpec add;
   add.op = "add";
   add.iteration_space = {{"c0", 2, 1}, {"c1", 3, 1}};
-  add.args = {tensor("x", 0, DType::kFloat32, {2, 3}, {3, 1}, "3*c0 + c1"), tensor("b", 1, DType::kFloat32, {3}, {1}, "c1"),
+  add.args = {tensor("x", 0, DType::kFloat32, {2, 3}, {3, 1}, "3*c0 + c1"),
+              tensor("b", 1, DType::kFloat32, {3}, {1}, "c1"),
               tensor("t", -1, DType::kFloat32, {2, 3}, {3, 1}, "3*c0 + c1", false)};
   OpSpec mul = add;
   mul.op = "mul";
@@ -244,7 +249,8 @@ TEST(Executor, RefusesSpecsThatWouldLeaveTheirBuffers) {
     const auto kernel = HostKernel::prepare({std::move(spec)});
     return kernel ? std::optional<ErrorCode>{} : std::optional(kernel.error().code);
   };
-  const OpSpec good = pointwise("abs", 4, {vector_arg("a", 0, DType::kFloat32, 4), vector_arg("o", 1, DType::kFloat32, 4, false)});
+  const OpSpec good =
+      pointwise("abs", 4, {vector_arg("a", 0, DType::kFloat32, 4), vector_arg("o", 1, DType::kFloat32, 4, false)});
   EXPECT_EQ(code_of(good), std::nullopt);
   const auto with = [&](auto change) {
     OpSpec spec = good;
@@ -256,8 +262,8 @@ TEST(Executor, RefusesSpecsThatWouldLeaveTheirBuffers) {
   EXPECT_EQ(with([](OpSpec& s) { s.args[0].index = "2*c0"; }), ErrorCode::kSchema);
   EXPECT_EQ(with([](OpSpec& s) { s.args[0].index = "c9"; }), ErrorCode::kReference);
   EXPECT_EQ(with([](OpSpec& s) { s.args[0].index = "Mod(c0, 2)"; }), ErrorCode::kUnsupported);
-  EXPECT_EQ(with([](OpSpec& s) { s.args[0].arg_index = 7; }), ErrorCode::kSchema);       // arguments 0 and 2..6 missing
-  EXPECT_EQ(with([](OpSpec& s) { s.args[0].arg_index = -1; }), ErrorCode::kReference);   // never written
+  EXPECT_EQ(with([](OpSpec& s) { s.args[0].arg_index = 7; }), ErrorCode::kSchema);  // arguments 0 and 2..6 missing
+  EXPECT_EQ(with([](OpSpec& s) { s.args[0].arg_index = -1; }), ErrorCode::kReference);  // never written
   EXPECT_EQ(with([](OpSpec& s) { s.args[0].dtype = DType::kInt64; }), ErrorCode::kUnsupported);
   EXPECT_EQ(with([](OpSpec& s) { s.args[1].dtype = DType::kFloat16; }), ErrorCode::kUnsupported);
   EXPECT_EQ(with([](OpSpec& s) { s.args[0].host_stride = {}; }), ErrorCode::kSchema);

@@ -59,7 +59,8 @@ std::optional<std::string> agreed_aten(const std::vector<OriginFacts>& origins) 
   return the_only(ops, [](const std::string& s) { return s; });
 }
 
-DebugHandle handle_of(std::optional<SourceLoc> source, std::optional<std::string> aten, std::vector<std::string> chain) {
+DebugHandle handle_of(std::optional<SourceLoc> source, std::optional<std::string> aten,
+                      std::vector<std::string> chain) {
   DebugHandle handle;
   handle.id = debug_handle_id(source, aten, chain);
   handle.source = std::move(source);

@@ -22,7 +22,8 @@ struct OriginFacts {
 };
 
 // The innermost frame (`File "<path>", line <n>`) whose path does not contain "/torch/", else the innermost frame;
-// column 0, no end. Nothing where the text holds no frame. Any text is accepted; a line number beyond int64 is no frame.
+// column 0, no end. Nothing where the text holds no frame. Any text is accepted; a line number beyond int64 is no
+// frame.
 std::optional<SourceLoc> source_from_stack_trace(std::string_view stack_trace);
 
 // "file:start_line:start_col", the text the id hashes.

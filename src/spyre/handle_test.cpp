@@ -25,8 +25,8 @@ TEST(SourceFromStackTrace, FallsBackToTheInnermostFrame) {
 }
 
 TEST(SourceFromStackTrace, SkipsWhatIsNoFrame) {
-  for (const char* text : {"", "File \"", "File \"a", "File \"a\"", "File \"a\", line ", "File \"a\", line x", "File \"\", line 3",
-                           "File \"a\", line -3", "File \"a\", line 99999999999999999999"}) {
+  for (const char* text : {"", "File \"", "File \"a", "File \"a\"", "File \"a\", line ", "File \"a\", line x",
+                           "File \"\", line 3", "File \"a\", line -3", "File \"a\", line 99999999999999999999"}) {
     EXPECT_FALSE(source_from_stack_trace(text)) << text;
   }
   const auto source = source_from_stack_trace("File \"File \"b.py\", line 7");

@@ -118,8 +118,8 @@ Expected<LinearForm> sum(LinearForm a, const LinearForm& b) {
 Expected<LinearForm> exact_quotient(LinearForm a, std::int64_t divisor) {
   if (divisor == 0) return not_linear("division by zero");
   const bool exact = a.constant % divisor == 0 && std::all_of(a.terms.begin(), a.terms.end(), [&](const auto& term) {
-    return term.second % divisor == 0;
-  });
+                       return term.second % divisor == 0;
+                     });
   if (!exact) return not_linear("a division leaves a remainder");
   for (auto& term : a.terms) term.second /= divisor;
   a.constant /= divisor;

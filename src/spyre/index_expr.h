@@ -50,7 +50,19 @@ class IndexExpr {
   std::string text() const;                  // fully parenthesised where needed; parses back to an equal value
 
  private:
-  enum class Code : std::uint8_t { kInteger, kSymbol, kNegate, kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kPower, kFloor };
+  enum class Code : std::uint8_t {
+    kInteger,
+    kSymbol,
+    kNegate,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kFloorDivide,
+    kModulo,
+    kPower,
+    kFloor
+  };
   struct Step {
     Code code;
     std::int64_t value = 0;  // the integer, or an index into names_

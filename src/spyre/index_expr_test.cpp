@@ -44,7 +44,8 @@ TEST(IndexExpr, BindsAsPythonDoes) {
 }
 
 TEST(IndexExpr, RefusesWhatItCannotRead) {
-  for (const char* text : {"", "c0 +", "(c0", "c0)", "1.5", "2c", "c0 c1", "Mod(c0)", "Mod(c0, 2, 3)", "c0 & 1", "floor()", "\"", "*c0"}) {
+  for (const char* text :
+       {"", "c0 +", "(c0", "c0)", "1.5", "2c", "c0 c1", "Mod(c0)", "Mod(c0, 2, 3)", "c0 & 1", "floor()", "\"", "*c0"}) {
     const auto parsed = IndexExpr::parse(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, ErrorCode::kSyntax) << text;
@@ -57,7 +58,9 @@ TEST(IndexExpr, RefusesWhatItCannotRead) {
 }
 
 TEST(IndexExpr, ReportsValuesItCannotReach) {
-  const auto code = [](std::string_view text) { return IndexExpr::parse(text).value().evaluate({{"c0", 3}}).error().code; };
+  const auto code = [](std::string_view text) {
+    return IndexExpr::parse(text).value().evaluate({{"c0", 3}}).error().code;
+  };
   EXPECT_EQ(code("c1"), ErrorCode::kReference);
   EXPECT_EQ(code("c0/2"), ErrorCode::kUnsupported);
   EXPECT_EQ(code("1 // (c0 - 3)"), ErrorCode::kUnsupported);
@@ -80,7 +83,8 @@ TEST(LinearForm, CollectsCoefficients) {
 }
 
 TEST(LinearForm, SaysWhatIsNotLinear) {
-  for (const char* text : {"c0*c1", "floor(c0/64)", "Mod(c0, 64)", "c0//2", "c0/2", "c0**2", "2**c0", "1/0", "floor(c0/2 + 1/2)"}) {
+  for (const char* text :
+       {"c0*c1", "floor(c0/64)", "Mod(c0, 64)", "c0//2", "c0/2", "c0**2", "2**c0", "1/0", "floor(c0/2 + 1/2)"}) {
     const auto form = parse_linear(text);
     ASSERT_FALSE(form) << text;
     EXPECT_EQ(form.error().code, ErrorCode::kUnsupported) << text;
@@ -149,8 +153,8 @@ RC_GTEST_PROP(IndexExpr, SurvivesAnyText, (const std::string& text)) {
 }
 
 RC_GTEST_PROP(IndexExpr, SurvivesTextOfItsOwnAlphabet, ()) {
-  const auto parts = *rc::gen::container<std::vector<std::string>>(
-      rc::gen::element<std::string>("c0", "7", "+", "-", "*", "/", "//", "%", "**", "(", ")", ",", "Mod(", "floor(", " ", "0"));
+  const auto parts = *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
+      "c0", "7", "+", "-", "*", "/", "//", "%", "**", "(", ")", ",", "Mod(", "floor(", " ", "0"));
   std::string text;
   for (const std::string& part : parts) text += part;
   const auto expression = IndexExpr::parse(text);

@@ -127,7 +127,8 @@ class IndexParser {
     const char* last = text_.data() + text_.size();
     std::int64_t value = 0;
     const auto result = std::from_chars(first, last, value);
-    if (result.ec != std::errc{}) return fail(ErrorCode::kTooLarge, "an integer of the index expression leaves 64 bits");
+    if (result.ec != std::errc{})
+      return fail(ErrorCode::kTooLarge, "an integer of the index expression leaves 64 bits");
     at_ += static_cast<std::size_t>(result.ptr - first);
     if (at_ < text_.size() && (text_[at_] == '.' || is_name_start(text_[at_]))) return unexpected_here();
     emit(Code::kInteger, value);

@@ -41,17 +41,20 @@ Expected<std::vector<HostDim>> ordered_dims(const std::vector<std::int64_t>& siz
     std::iota(dims.begin(), dims.end(), 0);
   }
   const bool sparse = !dims.empty() && dims.back() == kSparse;
-  if (dims.size() != size.size() + (sparse ? 1 : 0)) return fail(ErrorCode::kSchema, "the dim order does not fit the rank");
+  if (dims.size() != size.size() + (sparse ? 1 : 0))
+    return fail(ErrorCode::kSchema, "the dim order does not fit the rank");
   std::vector<bool> seen(size.size(), false);
   std::vector<HostDim> out;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (sparse && i + 1 == dims.size()) break;
     const auto dim = static_cast<std::size_t>(dims[i]);
-    if (dims[i] < 0 || dim >= size.size() || seen[dim]) return fail(ErrorCode::kSchema, "the dim order is no permutation");
+    if (dims[i] < 0 || dim >= size.size() || seen[dim])
+      return fail(ErrorCode::kSchema, "the dim order is no permutation");
     seen[dim] = true;
     out.push_back({padded.empty() ? size[dim] : padded[dim], size[dim] == 1 ? -1 : stride[dim], size[dim]});
   }
-  if (sparse || out.empty()) out.push_back({padded.size() > size.size() ? std::max<std::int64_t>(padded.back(), 1) : 1, -1, 1});
+  if (sparse || out.empty())
+    out.push_back({padded.size() > size.size() ? std::max<std::int64_t>(padded.back(), 1) : 1, -1, 1});
   return out;
 }
 
@@ -107,7 +110,8 @@ Expected<Digit> digit_of(const std::vector<Place>& places, std::size_t k, const 
   const std::int64_t ratio = wraps ? next / place.stride : 0;
   if (coefficient < place.stride) {
     const std::int64_t divisor = place.stride / coefficient;
-    text = wraps ? fmt::format("Mod(floor({}/{}), {})", symbol, divisor, ratio) : fmt::format("floor({}/{})", symbol, divisor);
+    text = wraps ? fmt::format("Mod(floor({}/{}), {})", symbol, divisor, ratio)
+                 : fmt::format("floor({}/{})", symbol, divisor);
   } else if (wraps) {
     if (ratio % (coefficient / place.stride) != 0) return unaligned("a step does not divide a dim");
     text = fmt::format("Mod({}, {})", text, ratio);
@@ -171,7 +175,8 @@ Expected<std::int64_t> layout_bytes(const DeviceLayout& layout) {
 Expected<std::vector<std::string>> compute_coordinates(const LinearForm& index, const std::vector<IterDim>& space,
                                                        const DeviceLayout& layout) {
   const std::size_t rank = layout.device_size.size();
-  if (layout.stride_map.size() != rank || rank == 0) return fail(ErrorCode::kSchema, "a layout's size and strides differ in rank");
+  if (layout.stride_map.size() != rank || rank == 0)
+    return fail(ErrorCode::kSchema, "a layout's size and strides differ in rank");
   const std::vector<Place> places = places_of(layout);
   for (std::size_t k = 1; k < places.size(); ++k) {
     if (places[k].stride == places[k - 1].stride) return unaligned("two dims have the same stride");
@@ -180,7 +185,8 @@ Expected<std::vector<std::string>> compute_coordinates(const LinearForm& index, 
   std::vector<std::int64_t> most(rank, 0);
   for (const auto& [symbol, coefficient] : index.terms) {
     const auto dim = std::find_if(space.begin(), space.end(), [&](const IterDim& d) { return d.symbol == symbol; });
-    if (dim == space.end()) return fail(ErrorCode::kReference, fmt::format("index symbol '{}' is no loop variable", symbol));
+    if (dim == space.end())
+      return fail(ErrorCode::kReference, fmt::format("index symbol '{}' is no loop variable", symbol));
     if (coefficient < 0) return unaligned("a negative step");
     if (dim->extent <= 1) continue;
     bool placed = false;

@@ -23,10 +23,10 @@ std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& si
 
 // Device dims of a host tensor (d0 .. dn-1): [d1 .. d(n-2), ceil(d(n-1) / e), d0, e]. `dim_order` permutes the host
 // dimensions first (empty: as they are); a trailing kSparse adds an empty stick. A host dimension of extent 1 has
-// stride -1. `padded_size` (empty: none) gives the extents to reserve on the device, each >= the host's; one more entry is
-// the number of elements to reserve in the stick of a tensor that has no host dimension there.
-// Errors: kSchema for ranks, orders or extents that make no sense, kUnsupported for a type without a device format,
-// an empty tensor or a device rank above kMaxDeviceRank.
+// stride -1. `padded_size` (empty: none) gives the extents to reserve on the device, each >= the host's; one more entry
+// is the number of elements to reserve in the stick of a tensor that has no host dimension there. Errors: kSchema for
+// ranks, orders or extents that make no sense, kUnsupported for a type without a device format, an empty tensor or a
+// device rank above kMaxDeviceRank.
 Expected<DeviceLayout> default_layout(const std::vector<std::int64_t>& host_size,
                                       const std::vector<std::int64_t>& host_stride, DType dtype,
                                       const std::vector<int>& dim_order = {},

@@ -44,7 +44,8 @@ TEST(DefaultLayout, RefusesWhatHasNoLayout) {
   EXPECT_EQ(default_layout({3}, {1}, DType::kFloat64).error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(default_layout({3}, {1, 1}, DType::kFloat16).error().code, ErrorCode::kSchema);
   EXPECT_EQ(default_layout({3, 3}, {3, 1}, DType::kFloat16, {0, 0}).error().code, ErrorCode::kSchema);
-  EXPECT_EQ(default_layout({2, 2, 2, 2, 2, 2}, {32, 16, 8, 4, 2, 1}, DType::kFloat16).error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(default_layout({2, 2, 2, 2, 2, 2}, {32, 16, 8, 4, 2, 1}, DType::kFloat16).error().code,
+            ErrorCode::kUnsupported);
   const std::int64_t huge = std::int64_t{1} << 40;
   EXPECT_EQ(default_layout({huge, huge}, {huge, 1}, DType::kFloat16).error().code, ErrorCode::kTooLarge);
 }
@@ -62,8 +63,9 @@ TEST(ComputeCoordinates, MatchesTheVectors) {
             (Texts{"floor(b/64)", "a", "Mod(b, 64)"}));
   EXPECT_EQ(compute_coordinates(parse_linear("a + 130*b").value(), {{"a", 130, 1}, {"b", 48, 1}}, layout).value(),
             (Texts{"floor(a/64)", "b", "Mod(a, 64)"}));
-  EXPECT_EQ(compute_coordinates(parse_linear("130*a + b + 2080").value(), {{"a", 32, 1}, {"b", 130, 1}}, layout).value(),
-            (Texts{"floor(b/64)", "a + 16", "Mod(b, 64)"}));
+  EXPECT_EQ(
+      compute_coordinates(parse_linear("130*a + b + 2080").value(), {{"a", 32, 1}, {"b", 130, 1}}, layout).value(),
+      (Texts{"floor(b/64)", "a + 16", "Mod(b, 64)"}));
 }
 
 TEST(ComputeCoordinates, RefusesWhatLeavesTheDims) {
@@ -98,7 +100,8 @@ void for_each_point(const std::vector<IterDim>& space, const F& visit) {
   }
 }
 
-void check_every_point(const std::string& index, const std::vector<IterDim>& space, const DeviceLayout& layout, bool injective) {
+void check_every_point(const std::string& index, const std::vector<IterDim>& space, const DeviceLayout& layout,
+                       bool injective) {
   const auto coordinates = compute_coordinates(parse_linear(index).value(), space, layout);
   RC_ASSERT(coordinates.has_value());
   std::vector<IndexExpr> expressions;
@@ -120,7 +123,8 @@ RC_GTEST_PROP(ComputeCoordinates, KeepTheHostOffsetOfEveryPoint, ()) {
   const std::size_t rank = *rc::gen::inRange<std::size_t>(0, 5);
   Sizes size;
   for (std::size_t i = 0; i < rank; ++i) {
-    size.push_back(i + 1 == rank ? *rc::gen::element<std::int64_t>(1, 2, 31, 32, 33, 64, 65, 128, 130) : *rc::gen::inRange<std::int64_t>(1, 6));
+    size.push_back(i + 1 == rank ? *rc::gen::element<std::int64_t>(1, 2, 31, 32, 33, 64, 65, 128, 130)
+                                 : *rc::gen::inRange<std::int64_t>(1, 6));
   }
   // The host may store its dimensions in any order.
   Sizes storage(rank);

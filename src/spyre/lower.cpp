@@ -28,30 +28,18 @@ struct OpRule {
 };
 
 constexpr std::array kOpRules = {
-    OpRule{"abs", "abs", 1, ResultType::kSame},
-    OpRule{"exp", "exp", 1, ResultType::kSame},
-    OpRule{"log", "log", 1, ResultType::kSame},
-    OpRule{"neg", "neg", 1, ResultType::kSame},
-    OpRule{"sqrt", "sqrt", 1, ResultType::kSame},
-    OpRule{"rsqrt", "rsqrt", 1, ResultType::kSame},
-    OpRule{"tanh", "tanh", 1, ResultType::kSame},
-    OpRule{"sigmoid", "sigmoid", 1, ResultType::kSame},
-    OpRule{"floor", "floor", 1, ResultType::kSame},
-    OpRule{"reciprocal", "reciprocal", 1, ResultType::kSame},
-    OpRule{"relu", "relufwd", 1, ResultType::kSame},
-    OpRule{"add", "add", 2, ResultType::kSame},
-    OpRule{"sub", "sub", 2, ResultType::kSame},
-    OpRule{"mul", "mul", 2, ResultType::kSame},
-    OpRule{"maximum", "maximum", 2, ResultType::kSame},
-    OpRule{"minimum", "minimum", 2, ResultType::kSame},
-    OpRule{"truediv", "realdiv", 2, ResultType::kSame},
-    OpRule{"eq", "equal", 2, ResultType::kBool},
-    OpRule{"ne", "notequal", 2, ResultType::kBool},
-    OpRule{"gt", "greaterthan", 2, ResultType::kBool},
-    OpRule{"ge", "greaterequal", 2, ResultType::kBool},
-    OpRule{"lt", "lesserthan", 2, ResultType::kBool},
-    OpRule{"le", "lesserequal", 2, ResultType::kBool},
-    OpRule{"where", "where3", 3, ResultType::kBranches},
+    OpRule{"abs", "abs", 1, ResultType::kSame},         OpRule{"exp", "exp", 1, ResultType::kSame},
+    OpRule{"log", "log", 1, ResultType::kSame},         OpRule{"neg", "neg", 1, ResultType::kSame},
+    OpRule{"sqrt", "sqrt", 1, ResultType::kSame},       OpRule{"rsqrt", "rsqrt", 1, ResultType::kSame},
+    OpRule{"tanh", "tanh", 1, ResultType::kSame},       OpRule{"sigmoid", "sigmoid", 1, ResultType::kSame},
+    OpRule{"floor", "floor", 1, ResultType::kSame},     OpRule{"reciprocal", "reciprocal", 1, ResultType::kSame},
+    OpRule{"relu", "relufwd", 1, ResultType::kSame},    OpRule{"add", "add", 2, ResultType::kSame},
+    OpRule{"sub", "sub", 2, ResultType::kSame},         OpRule{"mul", "mul", 2, ResultType::kSame},
+    OpRule{"maximum", "maximum", 2, ResultType::kSame}, OpRule{"minimum", "minimum", 2, ResultType::kSame},
+    OpRule{"truediv", "realdiv", 2, ResultType::kSame}, OpRule{"eq", "equal", 2, ResultType::kBool},
+    OpRule{"ne", "notequal", 2, ResultType::kBool},     OpRule{"gt", "greaterthan", 2, ResultType::kBool},
+    OpRule{"ge", "greaterequal", 2, ResultType::kBool}, OpRule{"lt", "lesserthan", 2, ResultType::kBool},
+    OpRule{"le", "lesserequal", 2, ResultType::kBool},  OpRule{"where", "where3", 3, ResultType::kBranches},
 };
 
 const OpRule* rule_of(std::string_view compiler_op) {
@@ -264,8 +252,8 @@ class Lowering {
       inputs.push_back(std::move(arg));
     }
     if (square) inputs.push_back(inputs[0]);
-    return finish(index, rule->device_op, std::move(inputs),
-                  rule->result == ResultType::kBool ? DType::kBool : dtype, last);
+    return finish(index, rule->device_op, std::move(inputs), rule->result == ResultType::kBool ? DType::kBool : dtype,
+                  last);
   }
 
   Expected<void> store(std::size_t root) {

@@ -115,7 +115,8 @@ TEST(LowerBuffer, SquareIsAProductAndABareLoadACopy) {
 TEST(LowerBuffer, ChoicesAndComparisonsKeepTheirTypes) {
   ConstantTable constants;
   const auto specs = lower_buffer(
-      pointwise({load("a", "8*c0 + c1"), constant(0), op("gt", {0, 1}), constant(1), op("where", {2, 0, 3})}), constants);
+      pointwise({load("a", "8*c0 + c1"), constant(0), op("gt", {0, 1}), constant(1), op("where", {2, 0, 3})}),
+      constants);
   ASSERT_TRUE(specs) << specs.error().text();
   ASSERT_EQ(specs->size(), 2U);
   EXPECT_EQ((*specs)[0].op, "greaterthan");
@@ -128,7 +129,8 @@ TEST(LowerBuffer, ConversionsAreNamedByTheirDirection) {
   ConstantTable constants;
   BodyNode widen = op("to_dtype", {0});
   widen.dtype = DType::kFloat32;
-  const auto specs = lower_buffer(pointwise({load("a", "8*c0 + c1"), widen, op("tanh", {1})}, DType::kFloat32), constants);
+  const auto specs =
+      lower_buffer(pointwise({load("a", "8*c0 + c1"), widen, op("tanh", {1})}, DType::kFloat32), constants);
   ASSERT_TRUE(specs) << specs.error().text();
   EXPECT_EQ((*specs)[0].op, "dl16tofp32");
   EXPECT_EQ((*specs)[1].args[0].dtype, DType::kFloat32);
@@ -197,8 +199,9 @@ TEST(ConstantTable, EqualValuesOfOneTypeShareATensor) {
 }
 
 TEST(DeviceOps, EveryOneHasAHostOperation) {
-  for (const char* name : {"abs", "exp", "log", "neg", "sqrt", "rsqrt", "tanh", "sigmoid", "floor", "reciprocal", "relu",
-                           "add", "sub", "mul", "maximum", "minimum", "truediv", "eq", "ne", "gt", "ge", "lt", "le", "where"}) {
+  for (const char* name : {"abs",     "exp",        "log",  "neg", "sqrt", "rsqrt", "tanh",    "sigmoid",
+                           "floor",   "reciprocal", "relu", "add", "sub",  "mul",   "maximum", "minimum",
+                           "truediv", "eq",         "ne",   "gt",  "ge",   "lt",    "le",      "where"}) {
     EXPECT_TRUE(can_execute(device_op_of(name))) << name;
   }
   EXPECT_EQ(device_op_of("erf"), "");

@@ -14,14 +14,16 @@ using Names = std::string_view;
 constexpr std::array<Names, 5> kConversions{"dl16tofp32", "fp32todl16", "fp8todl16", "fp32toint32", "int32tofp32"};
 
 // Operations with rules of their own that are not carried: masks, sparse results, windows, cross-core moves.
-constexpr std::array<Names, 14> kNotCarried{
-    "layernormscale", "layernormnorm", "exx2",  "topkvalue", "topkindex",             "keepbyindex",    "qfp8ch",
-    "qfp8wt",         "conv2d",        "shuffle", "avgpoolfwd", "depthwiseconv2dnative", "ReStickifyOpLx", "batchmatmulfp8"};
+constexpr std::array<Names, 14> kNotCarried{"layernormscale", "layernormnorm", "exx2",       "topkvalue",
+                                            "topkindex",      "keepbyindex",   "qfp8ch",     "qfp8wt",
+                                            "conv2d",         "shuffle",       "avgpoolfwd", "depthwiseconv2dnative",
+                                            "ReStickifyOpLx", "batchmatmulfp8"};
 
 constexpr std::array<Names, 28> kFloat32Forms{
-    "add",  "sub",  "mul",            "where3",    "realdiv",       "relufwd",  "reciprocal", "mean",  "sum",       "max",
-    "min",  "abs",  "layernormscale", "neg",       "exp",           "sigmoid",  "exx2",       "floor", "identity",  "sqrt",
-    "rsqrt", "maximum", "layernormnorm", "topkvalue", "topkindex", "to_dtype", "minimum",    "ReStickifyOpHBM"};
+    "add",     "sub",           "mul",       "where3",    "realdiv",  "relufwd",        "reciprocal",
+    "mean",    "sum",           "max",       "min",       "abs",      "layernormscale", "neg",
+    "exp",     "sigmoid",       "exx2",      "floor",     "identity", "sqrt",           "rsqrt",
+    "maximum", "layernormnorm", "topkvalue", "topkindex", "to_dtype", "minimum",        "ReStickifyOpHBM"};
 
 constexpr std::array<Names, 7> kPointwiseLabels{"mb", "x", "y", "i", "j", "ki", "kj"};
 constexpr std::array<Names, 7> kMatmulLabels{"ki", "kj", "y", "x", "mb", "out", "in"};
@@ -104,7 +106,8 @@ Expected<OpKind> op_kind(const OpSpec& spec) {
   if (spec.op.empty()) return fail(ErrorCode::kSchema, "an operation has no name");
   if (spec.op == "batchmatmul") {
     KERNTRAIL_CHECK(check_arguments(spec, 3, 3));
-    if (spec.iteration_space.size() < 2) return fail(ErrorCode::kSchema, "a batchmatmul needs the loops N and K at least");
+    if (spec.iteration_space.size() < 2)
+      return fail(ErrorCode::kSchema, "a batchmatmul needs the loops N and K at least");
     return OpKind::kMatmul;
   }
   if (spec.is_reduction || holds(kNotCarried, spec.op)) {
@@ -126,7 +129,8 @@ Expected<std::vector<EmittedDim>> emitted_dims(const OpSpec& spec, OpKind kind,
                                                const std::optional<std::string>& output_stick) {
   for (const IterDim& dim : spec.iteration_space) {
     if (dim.extent == 0) return fail(ErrorCode::kUnsupported, fmt::format("{} iterates over nothing", spec.op));
-    if (dim.extent < 0 || dim.split < 1) return fail(ErrorCode::kSchema, fmt::format("{} has a loop of no size", spec.op));
+    if (dim.extent < 0 || dim.split < 1)
+      return fail(ErrorCode::kSchema, fmt::format("{} has a loop of no size", spec.op));
   }
   if (kind == OpKind::kMatmul) return matmul_dims(spec);
   std::vector<EmittedDim> dims;

@@ -1,5 +1,5 @@
-// What the format says of an operation by its name and loops alone: its kind, which loops are written down, their labels.
-// Must not know: layouts, addresses, JSON.
+// What the format says of an operation by its name and loops alone: its kind, which loops are written down, their
+// labels. Must not know: layouts, addresses, JSON.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,9 @@ struct EmittedDim {
   std::optional<std::size_t> position;  // in the iteration space
 };
 
-// Loops of extent 1 are dropped, except that an operation keeps a stick dim: where the output has no stick variable a dim
-// of one stick takes its place (N of a matmul; appended otherwise). A conversion of one dim gets a leading dim of 1.
-// `output_stick`: the output's stick variable, absent where it has none.
+// Loops of extent 1 are dropped, except that an operation keeps a stick dim: where the output has no stick variable a
+// dim of one stick takes its place (N of a matmul; appended otherwise). A conversion of one dim gets a leading dim
+// of 1. `output_stick`: the output's stick variable, absent where it has none.
 Expected<std::vector<EmittedDim>> emitted_dims(const OpSpec& spec, OpKind kind,
                                                const std::optional<std::string>& output_stick);
 

@@ -167,7 +167,8 @@ Expected<IterDim> dim_from_json(const Json& json, const std::string& what) {
   const JsonArray& parts = json.as_array();
   const bool fits = parts.size() == 3 && parts[0].is_string() && parts[1].is_int() && parts[1].as_int() >= 0 &&
                     parts[2].is_int() && parts[2].as_int() >= 1;
-  if (!fits) return fail(ErrorCode::kSchema, fmt::format("{} has an iteration dim that is not [symbol, extent, split]", what));
+  if (!fits)
+    return fail(ErrorCode::kSchema, fmt::format("{} has an iteration dim that is not [symbol, extent, split]", what));
   return IterDim{std::string(parts[0].as_string()), parts[1].as_int(), parts[2].as_int()};
 }
 
@@ -210,7 +211,8 @@ Json source_to_json(const std::optional<SourceLoc>& source) {
 
 Expected<std::optional<std::int64_t>> optional_integer_from(const Json& value, std::string_view key) {
   if (value.is_null()) return std::nullopt;
-  if (!value.is_int()) return fail(ErrorCode::kSchema, fmt::format("a source's \"{}\" is neither null nor an integer", key));
+  if (!value.is_int())
+    return fail(ErrorCode::kSchema, fmt::format("a source's \"{}\" is neither null nor an integer", key));
   return value.as_int();
 }
 
@@ -243,7 +245,8 @@ Expected<DebugHandle> handle_at_depth(const Json& json, int depth) {
   DebugHandle handle;
   handle.ir_chain = fields.texts("ir_chain");
   const JsonArray& constituents = fields.array("fused_from");
-  if (aten != nullptr && !aten->is_null() && !aten->is_string()) fields.report("\"aten_op\" is neither null nor a string");
+  if (aten != nullptr && !aten->is_null() && !aten->is_string())
+    fields.report("\"aten_op\" is neither null nor a string");
   KERNTRAIL_CHECK(fields.done());
   KERNTRAIL_TRY(handle.id, id_from_text(id));
   if (!aten->is_null()) handle.aten_op = std::string(aten->as_string());

@@ -21,13 +21,13 @@ std::string_view dtype_name(DType dtype);                    // torch's spelling
 Expected<DType> dtype_from_name(std::string_view name);      // accepts "float16" and "torch.float16"
 std::size_t dtype_size(DType dtype);                         // bytes of one element on the host
 std::string_view device_format(DType dtype);                 // dataFormat_: "SEN169_FP16", "IEEE_FP32", ...
-std::size_t device_element_size(DType dtype);                // bytes of one element on the device (stick = 128 bytes)
+std::size_t device_element_size(DType dtype);  // bytes of one element on the device (stick = 128 bytes)
 
 // One loop variable of the iteration space. Order matters: outer first, reduction variables last.
 struct IterDim {
-  std::string symbol;         // "c0", "c1", ...
-  std::int64_t extent = 1;    // iterations
-  std::int64_t split = 1;     // cores that share this variable
+  std::string symbol;  // "c0", "c1", ...
+  std::int64_t extent = 1;  // iterations
+  std::int64_t split = 1;  // cores that share this variable
 
   bool operator==(const IterDim&) const = default;
 };
@@ -38,7 +38,7 @@ enum class Memory : std::uint8_t { kHbm, kLx, kPool };
 // How a host tensor lies on the device (spyre-format: stick = 128 bytes, row-major over device_size, last = in stick).
 struct DeviceLayout {
   std::vector<std::int64_t> device_size;  // last entry = elements per stick
-  std::vector<std::int64_t> stride_map;   // host elements per step of each device dim; -1: no host counterpart
+  std::vector<std::int64_t> stride_map;  // host elements per step of each device dim; -1: no host counterpart
 
   bool operator==(const DeviceLayout&) const = default;
 };
@@ -46,7 +46,7 @@ struct DeviceLayout {
 struct TensorArg {
   bool is_input = true;
   std::int64_t arg_index = -1;  // position among the kernel's arguments; -1 = private intermediate
-  std::string name;             // buffer name of the host side: "arg0_1", "buf3", "tmp1"
+  std::string name;  // buffer name of the host side: "arg0_1", "buf3", "tmp1"
   DType dtype = DType::kFloat32;
   // Host side: extent and strides (elements) of the buffer, and the index of the element touched at one iteration
   // point, an expression over the iteration symbols: "256*c0 + c1".

@@ -22,7 +22,8 @@ std::vector<std::string> any_texts() {
 }
 std::vector<std::int64_t> any_integers(std::int64_t least) {
   std::vector<std::int64_t> out;
-  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) out.push_back(*rc::gen::inRange<std::int64_t>(least, std::int64_t{1} << 40));
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
+    out.push_back(*rc::gen::inRange<std::int64_t>(least, std::int64_t{1} << 40));
   return out;
 }
 
@@ -64,10 +65,12 @@ OpSpec any_spec() {
   spec.op = any_text();
   spec.is_reduction = *rc::gen::arbitrary<bool>();
   for (int i = *rc::gen::inRange(0, 4); i > 0; --i) {
-    spec.iteration_space.push_back({any_text(), *rc::gen::inRange<std::int64_t>(0, 1 << 30), *rc::gen::inRange<std::int64_t>(1, 33)});
+    spec.iteration_space.push_back(
+        {any_text(), *rc::gen::inRange<std::int64_t>(0, 1 << 30), *rc::gen::inRange<std::int64_t>(1, 33)});
   }
   for (int i = *rc::gen::inRange(0, 4); i > 0; --i) spec.args.push_back(any_argument());
-  if (*rc::gen::arbitrary<bool>()) spec.op_info = JsonObject{{"constants", JsonObject{{"clipMin", 0.5}}}, {"flag", true}};
+  if (*rc::gen::arbitrary<bool>())
+    spec.op_info = JsonObject{{"constants", JsonObject{{"clipMin", 0.5}}}, {"flag", true}};
   spec.tiled_symbols = any_texts();
   if (*rc::gen::arbitrary<bool>()) spec.debug_handle = any_handle(2);
   return spec;
@@ -91,9 +94,10 @@ TEST(HandleJson, HasTheJulyKeysInOrder) {
   handle.id = (std::uint64_t{1} << 63) - 1;
   handle.source = SourceLoc{"/m/model.py", 25, 0, std::nullopt, std::nullopt};
   handle.ir_chain = {"mm", "buf0"};
-  EXPECT_EQ(handle_to_json(handle).dump(),
-            R"({"id":"9223372036854775807","source":{"file":"/m/model.py","start_line":25,"start_col":0,"end_line":null,)"
-            R"("end_col":null},"aten_op":null,"ir_chain":["mm","buf0"],"fused_from":[],"fusion_context":null})");
+  EXPECT_EQ(
+      handle_to_json(handle).dump(),
+      R"({"id":"9223372036854775807","source":{"file":"/m/model.py","start_line":25,"start_col":0,"end_line":null,)"
+      R"("end_col":null},"aten_op":null,"ir_chain":["mm","buf0"],"fused_from":[],"fusion_context":null})");
 }
 
 TEST(HandleJson, RefusesIdsThatAreNone) {
@@ -118,8 +122,10 @@ TEST(HandleJson, BoundsNesting) {
 }
 
 std::string sample_text() {
-  OpSpec spec = testing::pointwise("add", {3, 4}, {testing::tensor("a", 0, {3, 4}, "4*c0 + c1"), testing::tensor("b", 1, {3, 4}, "4*c0 + c1"),
-                                                   testing::tensor("buf0", 2, {3, 4}, "4*c0 + c1")});
+  OpSpec spec =
+      testing::pointwise("add", {3, 4},
+                         {testing::tensor("a", 0, {3, 4}, "4*c0 + c1"), testing::tensor("b", 1, {3, 4}, "4*c0 + c1"),
+                          testing::tensor("buf0", 2, {3, 4}, "4*c0 + c1")});
   spec.op_info = JsonObject{{"constants", JsonObject{{"eps", 1e-5}}}};
   DebugHandle handle;
   handle.id = 12;
@@ -198,8 +204,8 @@ TEST(OpSpecText, EveryDamagedMemberIsReadOrRefused) {
 }
 
 TEST(DTypes, AreFoundByTheirNames) {
-  for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64, DType::kBool, DType::kInt8,
-                            DType::kUInt8, DType::kInt32, DType::kInt64}) {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64, DType::kBool,
+                            DType::kInt8, DType::kUInt8, DType::kInt32, DType::kInt64}) {
     EXPECT_EQ(dtype_from_name(dtype_name(dtype)).value(), dtype);
     EXPECT_EQ(dtype_from_name("torch." + std::string(dtype_name(dtype))).value(), dtype);
   }

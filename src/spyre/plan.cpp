@@ -59,7 +59,8 @@ Expected<void> divide_op(OpSpec& spec, const EmitOptions& options) {
 
 class MemoryPlanner {
  public:
-  MemoryPlanner(std::vector<OpSpec>& specs, std::vector<Diagnostic>& diagnostics) : specs_(specs), diagnostics_(diagnostics) {}
+  MemoryPlanner(std::vector<OpSpec>& specs, std::vector<Diagnostic>& diagnostics)
+      : specs_(specs), diagnostics_(diagnostics) {}
 
   Expected<void> run() {
     for (std::size_t i = 0; i < specs_.size(); ++i) {
@@ -82,7 +83,8 @@ class MemoryPlanner {
     }
     if (segments > kDeviceSegments) {
       diagnostics_.push_back({"segments-numbered-on",
-                              fmt::format("{} segments are used, the device has {}", segments, kDeviceSegments), "bundle"});
+                              fmt::format("{} segments are used, the device has {}", segments, kDeviceSegments),
+                              "bundle"});
     }
     return {};
   }
@@ -92,7 +94,8 @@ class MemoryPlanner {
     const auto refuse = [&](ErrorCode code, std::string_view text) {
       return fail(code, fmt::format("op {} ({}), buffer {}: {}", i, specs_[i].op, arg.name, text));
     };
-    if (arg.arg_index < -1 || arg.arg_index >= kMaxArguments) return refuse(ErrorCode::kTooLarge, "its argument number is out of range");
+    if (arg.arg_index < -1 || arg.arg_index >= kMaxArguments)
+      return refuse(ErrorCode::kTooLarge, "its argument number is out of range");
     const auto [number, is_new] = numbers_.emplace(arg.name, arg.arg_index);
     if (!is_new && number->second != arg.arg_index) return refuse(ErrorCode::kSchema, "it has two argument numbers");
     KERNTRAIL_TRY(const std::int64_t bytes, layout_bytes(arg.layout));
@@ -149,7 +152,8 @@ class MemoryPlanner {
 void note_formats(const std::vector<OpSpec>& specs, std::vector<Diagnostic>& diagnostics) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto& args = specs[i].args;
-    const bool single = std::any_of(args.begin(), args.end(), [](const TensorArg& a) { return a.dtype == DType::kFloat32; });
+    const bool single =
+        std::any_of(args.begin(), args.end(), [](const TensorArg& a) { return a.dtype == DType::kFloat32; });
     if (!single || has_float32_form(specs[i].op)) continue;
     diagnostics.push_back({"float32-not-listed", fmt::format("the device has no float32 form of {}", specs[i].op),
                            fmt::format("op {} ({})", i, specs[i].op)});
@@ -172,7 +176,8 @@ Expected<void> check_emit_options(const EmitOptions& options) {
   return {};
 }
 
-Expected<void> plan_bundle(std::vector<OpSpec>& specs, const EmitOptions& options, std::vector<Diagnostic>& diagnostics) {
+Expected<void> plan_bundle(std::vector<OpSpec>& specs, const EmitOptions& options,
+                           std::vector<Diagnostic>& diagnostics) {
   KERNTRAIL_CHECK(check_emit_options(options));
   std::vector<OpSpec> planned = specs;
   std::vector<Diagnostic> found;

@@ -50,10 +50,10 @@ Expected<void> check_emit_options(const EmitOptions& options);
 // Fills layout, device_coordinates, memory and base of every argument, and the splits unless `keep_splits`.
 // A buffer (by name) has one layout in the whole bundle. A kernel input that some operation needs with another stick
 // is laid out that way at load; a tensor made by the bundle cannot be, and gives kUnsupported (a restickify).
-// Limit: every kernel input that the bundle does not write counts as loaded by the host; where another kernel makes it, the
-// layout it has there is not known here.
-// Errors: kUnsupported (option or operation outside what is carried), kSchema (contradictions in the specs).
-// On error the specs are left as they were.
-Expected<void> plan_bundle(std::vector<OpSpec>& specs, const EmitOptions& options, std::vector<Diagnostic>& diagnostics);
+// Limit: every kernel input that the bundle does not write counts as loaded by the host; where another kernel makes it,
+// the layout it has there is not known here. Errors: kUnsupported (option or operation outside what is carried),
+// kSchema (contradictions in the specs). On error the specs are left as they were.
+Expected<void> plan_bundle(std::vector<OpSpec>& specs, const EmitOptions& options,
+                           std::vector<Diagnostic>& diagnostics);
 
 }  // namespace kerntrail::spyre

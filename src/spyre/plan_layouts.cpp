@@ -1,5 +1,5 @@
-// Layout choice. A buffer has the layout its first dimension order allows for every use; only a kernel input can be laid
-// out otherwise, since whoever loads it can permute it, while a tensor made by the bundle would need a restickify.
+// Layout choice. A buffer has the layout its first dimension order allows for every use; only a kernel input can be
+// laid out otherwise, since whoever loads it can permute it, while a tensor made by the bundle would need a restickify.
 #include "spyre/plan_layouts.h"
 
 #include <algorithm>
@@ -35,11 +35,15 @@ struct Buffer {
   DeviceLayout layout;
 };
 
-std::string op_place(const std::vector<OpSpec>& specs, std::size_t i) { return fmt::format("op {} ({})", i, specs[i].op); }
+std::string op_place(const std::vector<OpSpec>& specs, std::size_t i) {
+  return fmt::format("op {} ({})", i, specs[i].op);
+}
 std::string buffer_place(const TensorArg& arg) { return fmt::format("buffer {}", arg.name); }
 
-tl::unexpected<Error> at_buffer(const std::vector<OpSpec>& specs, const Use& use, ErrorCode code, std::string_view text) {
-  return fail(code, fmt::format("{}, buffer {}: {}", op_place(specs, use.spec), specs[use.spec].args[use.arg].name, text));
+tl::unexpected<Error> at_buffer(const std::vector<OpSpec>& specs, const Use& use, ErrorCode code,
+                                std::string_view text) {
+  return fail(code,
+              fmt::format("{}, buffer {}: {}", op_place(specs, use.spec), specs[use.spec].args[use.arg].name, text));
 }
 
 Expected<std::vector<Symbol>> dims_of_index(const LinearForm& index, const OpSpec& spec, const TensorArg& arg) {
@@ -66,7 +70,8 @@ Expected<std::vector<Symbol>> dims_of_index(const LinearForm& index, const OpSpe
 
 class LayoutPlanner {
  public:
-  LayoutPlanner(std::vector<OpSpec>& specs, std::vector<Diagnostic>& diagnostics) : specs_(specs), diagnostics_(diagnostics) {}
+  LayoutPlanner(std::vector<OpSpec>& specs, std::vector<Diagnostic>& diagnostics)
+      : specs_(specs), diagnostics_(diagnostics) {}
 
   Expected<void> run() {
     for (std::size_t i = 0; i < specs_.size(); ++i) KERNTRAIL_CHECK(collect(i));
@@ -84,7 +89,8 @@ class LayoutPlanner {
     const OpSpec& spec = specs_[i];
     KERNTRAIL_TRY(const OpKind kind, op_kind(spec));
     if (kind == OpKind::kRestickify) {
-      return fail(ErrorCode::kUnsupported, fmt::format("{}: the layouts of a restickify are not chosen", op_place(specs_, i)));
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("{}: the layouts of a restickify are not chosen", op_place(specs_, i)));
     }
     std::vector<Use> uses;
     for (std::size_t a = 0; a < spec.args.size(); ++a) {
@@ -169,11 +175,13 @@ class LayoutPlanner {
       }
       return {};
     }
-    const auto misfit = std::find_if(buffer.uses.begin(), buffer.uses.end(), [&](const Use& use) { return !fits(use, rank - 1); });
+    const auto misfit =
+        std::find_if(buffer.uses.begin(), buffer.uses.end(), [&](const Use& use) { return !fits(use, rank - 1); });
     const Use& use = misfit == buffer.uses.end() ? buffer.uses.front() : *misfit;
     return at_buffer(specs_, use, ErrorCode::kUnsupported,
-                     loadable ? "its uses need different sticks, which needs a restickify"
-                              : "the operation needs another stick than the one it was made with, which needs a restickify");
+                     loadable
+                         ? "its uses need different sticks, which needs a restickify"
+                         : "the operation needs another stick than the one it was made with, which needs a restickify");
   }
 
   static std::string describe_order(const TensorArg& arg, const std::vector<int>& order) {
@@ -249,7 +257,8 @@ class LayoutPlanner {
 
   Expected<void> lay_out(Buffer& buffer) {
     const TensorArg& first = arg_of(buffer.uses.front());
-    Expected<DeviceLayout> layout = default_layout(first.host_size, first.host_stride, first.dtype, buffer.order, buffer.padded);
+    Expected<DeviceLayout> layout =
+        default_layout(first.host_size, first.host_stride, first.dtype, buffer.order, buffer.padded);
     if (!layout) return at_buffer(specs_, buffer.uses.front(), layout.error().code, layout.error().message);
     buffer.layout = std::move(*layout);
     for (const Use& use : buffer.uses) {

@@ -27,18 +27,20 @@ std::vector<std::string> codes(const std::vector<Diagnostic>& diagnostics) {
 }
 
 // The reference model's five operations: two linear layers with a relu between.
-std::vector<OpSpec> mlp(std::int64_t batch, std::int64_t in, std::int64_t hidden, std::int64_t out, DType dtype = DType::kFloat16) {
+std::vector<OpSpec> mlp(std::int64_t batch, std::int64_t in, std::int64_t hidden, std::int64_t out,
+                        DType dtype = DType::kFloat16) {
   const auto rows = [&](std::string name, std::int64_t index, std::int64_t width) {
     return tensor(std::move(name), index, {batch, width}, contiguous_index({batch, width}), dtype);
   };
   const auto bias = [&](std::string name, std::int64_t index, std::int64_t width) {
     return tensor(std::move(name), index, {width}, width == 1 ? "0" : "c1", dtype);
   };
-  return {testing::matmul(batch, hidden, in, rows("x", 0, in), "w1", 1, true, rows("buf0", -1, hidden), dtype),
-          pointwise("add", {batch, hidden}, {bias("b1", 2, hidden), rows("buf0", -1, hidden), rows("buf1", -1, hidden)}),
-          pointwise("relufwd", {batch, hidden}, {rows("buf1", -1, hidden), rows("buf2", -1, hidden)}),
-          testing::matmul(batch, out, hidden, rows("buf2", -1, hidden), "w2", 3, true, rows("buf3", -1, out), dtype),
-          pointwise("add", {batch, out}, {bias("b2", 4, out), rows("buf3", -1, out), rows("buf4", 5, out)})};
+  return {
+      testing::matmul(batch, hidden, in, rows("x", 0, in), "w1", 1, true, rows("buf0", -1, hidden), dtype),
+      pointwise("add", {batch, hidden}, {bias("b1", 2, hidden), rows("buf0", -1, hidden), rows("buf1", -1, hidden)}),
+      pointwise("relufwd", {batch, hidden}, {rows("buf1", -1, hidden), rows("buf2", -1, hidden)}),
+      testing::matmul(batch, out, hidden, rows("buf2", -1, hidden), "w2", 3, true, rows("buf3", -1, out), dtype),
+      pointwise("add", {batch, out}, {bias("b2", 4, out), rows("buf3", -1, out), rows("buf4", 5, out)})};
 }
 
 TEST(PlanBundle, TheReferenceModel) {
@@ -122,7 +124,8 @@ TEST(PlanBundle, RefusesWhatNeedsARestickify) {
   TensorArg transposed = made;
   transposed.index = "c0 + 64*c1";
   const TensorArg result = tensor("buf1", 1, {64, 64}, "64*c0 + c1");
-  EXPECT_EQ(plan_error({pointwise("neg", {64, 64}, {x, made}), pointwise("abs", {64, 64}, {transposed, result})}), ErrorCode::kUnsupported);
+  EXPECT_EQ(plan_error({pointwise("neg", {64, 64}, {x, made}), pointwise("abs", {64, 64}, {transposed, result})}),
+            ErrorCode::kUnsupported);
   // An input that two operations read with different sticks.
   TensorArg x_transposed = x;
   x_transposed.index = "c0 + 64*c1";
@@ -135,11 +138,14 @@ TEST(PlanBundle, RefusesWhatNeedsARestickify) {
 }
 
 TEST(PlanBundle, RefusesContradictions) {
-  const auto relu = [](TensorArg x, TensorArg y) { return pointwise("relufwd", {4, 64}, {std::move(x), std::move(y)}); };
+  const auto relu = [](TensorArg x, TensorArg y) {
+    return pointwise("relufwd", {4, 64}, {std::move(x), std::move(y)});
+  };
   const TensorArg x = tensor("x", 0, {4, 64}, "64*c0 + c1");
   const TensorArg y = tensor("y", 1, {4, 64}, "64*c0 + c1");
   TensorArg other = x;
-  EXPECT_EQ(plan_error({relu(tensor("buf0", -1, {4, 64}, "64*c0 + c1"), y)}), ErrorCode::kSchema);  // read, never written
+  EXPECT_EQ(plan_error({relu(tensor("buf0", -1, {4, 64}, "64*c0 + c1"), y)}),
+            ErrorCode::kSchema);  // read, never written
   other.arg_index = 3;
   EXPECT_EQ(plan_error({relu(x, y), relu(other, tensor("z", 2, {4, 64}, "64*c0 + c1"))}), ErrorCode::kSchema);
   EXPECT_EQ(plan_error({relu(x, tensor("y", 0, {4, 64}, "64*c0 + c1"))}), ErrorCode::kSchema);  // one number, two names
@@ -190,12 +196,16 @@ TEST(PlanBundle, SaysWhatHasNoFloat32Form) {
   std::vector<OpSpec> specs = mlp(2, 64, 64, 64, DType::kFloat32);
   std::vector<Diagnostic> diagnostics;
   ASSERT_TRUE(plan_bundle(specs, {}, diagnostics));
-  EXPECT_EQ(std::count_if(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) { return d.code == "float32-not-listed"; }), 2);
+  EXPECT_EQ(std::count_if(diagnostics.begin(), diagnostics.end(),
+                          [](const Diagnostic& d) { return d.code == "float32-not-listed"; }),
+            2);
 }
 
-// --- Properties over random programs -----------------------------------------------------------------------------------
+// --- Properties over random programs
+// -----------------------------------------------------------------------------------
 
-// Elements of the part of an HBM tensor that a core touches, read from the JSON alone: device offsets in elements, sorted.
+// Elements of the part of an HBM tensor that a core touches, read from the JSON alone: device offsets in elements,
+// sorted.
 std::vector<std::int64_t> core_region(const Json& body, std::size_t t, std::int64_t core, const std::string& op) {
   const Json& dsc = body["dscs_"].as_array()[0][op];
   const Json& node = dsc["scheduleTree_"].as_array()[t];
@@ -207,7 +217,8 @@ std::vector<std::int64_t> core_region(const Json& body, std::size_t t, std::int6
   for (std::size_t d = 0; d < labeled["scale_"].as_array().size(); ++d) {
     scale[std::string(label["layoutDimOrder_"].as_array()[d].as_string())] = labeled["scale_"].as_array()[d].as_int();
   }
-  const std::string address(node["startAddressCoreCorelet_"]["data_"]["[" + std::to_string(core) + ", 0, 0]"].as_string());
+  const std::string address(
+      node["startAddressCoreCorelet_"]["data_"]["[" + std::to_string(core) + ", 0, 0]"].as_string());
   std::vector<std::int64_t> places{std::stoll(address) / labeled["wordLength"].as_int()};
   std::int64_t stride = e;
   for (const Json& dim_json : node["layoutDimOrder_"].as_array()) {
@@ -219,7 +230,8 @@ std::vector<std::int64_t> core_region(const Json& body, std::size_t t, std::int6
     if (gap.is_string()) extent += std::stoll(std::string(gap.as_string()));
     std::vector<std::int64_t> next;
     for (const std::int64_t place : places) {
-      for (std::int64_t i = 0; i < per_core; ++i) next.push_back(place + (dim == stick ? i / e * stride + i % e : i * stride));
+      for (std::int64_t i = 0; i < per_core; ++i)
+        next.push_back(place + (dim == stick ? i / e * stride + i % e : i * stride));
     }
     places = std::move(next);
     stride *= dim == stick ? extent / e : extent;
@@ -234,7 +246,8 @@ std::vector<Point> points_of(const OpSpec& spec, const IndexExpr& index) {
   for (const IterDim& dim : spec.iteration_space) start[dim.symbol] = 0;
   std::vector<Point> points{start};
   for (const std::string& name : index.symbols()) {
-    const auto dim = std::find_if(spec.iteration_space.begin(), spec.iteration_space.end(), [&](const IterDim& d) { return d.symbol == name; });
+    const auto dim = std::find_if(spec.iteration_space.begin(), spec.iteration_space.end(),
+                                  [&](const IterDim& d) { return d.symbol == name; });
     std::vector<Point> next;
     for (const Point& point : points) {
       for (std::int64_t i = 0; i < dim->extent; ++i) {
@@ -315,9 +328,12 @@ EmitOptions any_options() {
 RC_GTEST_PROP(PlanBundle, PointwiseProgramsKeepEveryElement, ()) {
   const std::size_t rank = *rc::gen::inRange<std::size_t>(0, 5);
   Sizes size;
-  for (std::size_t i = 0; i < rank; ++i) size.push_back(i + 1 == rank ? any_width() : *rc::gen::inRange<std::int64_t>(1, 5));
+  for (std::size_t i = 0; i < rank; ++i)
+    size.push_back(i + 1 == rank ? any_width() : *rc::gen::inRange<std::int64_t>(1, 5));
   const DType dtype = any_dtype();
-  const auto full = [&](std::string name, std::int64_t index) { return tensor(std::move(name), index, size, contiguous_index(size), dtype); };
+  const auto full = [&](std::string name, std::int64_t index) {
+    return tensor(std::move(name), index, size, contiguous_index(size), dtype);
+  };
   // An operand that lacks leading dims, has unit dims, or is one element; read through the loops of the full shape.
   const auto broadcast = [&](std::string name, std::int64_t index) {
     Sizes part(size.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(rank) + 1), size.end());
@@ -347,30 +363,38 @@ RC_GTEST_PROP(PlanBundle, ModelsOfAnySizeKeepEveryElement, ()) {
 RC_GTEST_PROP(PlanBundle, ConversionsKeepEveryElement, ()) {
   const Sizes size{*rc::gen::inRange<std::int64_t>(1, 5), any_width()};
   const std::string index = contiguous_index(size);
-  check_bundle({pointwise("fp32todl16", size, {tensor("x", 0, size, index, DType::kFloat32), tensor("buf0", -1, size, index)}),
-                pointwise("dl16tofp32", size, {tensor("buf0", -1, size, index), tensor("buf1", 1, size, index, DType::kFloat32)})},
-               any_options());
+  check_bundle(
+      {pointwise("fp32todl16", size, {tensor("x", 0, size, index, DType::kFloat32), tensor("buf0", -1, size, index)}),
+       pointwise("dl16tofp32", size,
+                 {tensor("buf0", -1, size, index), tensor("buf1", 1, size, index, DType::kFloat32)})},
+      any_options());
 }
 
 RC_GTEST_PROP(PlanBundle, MasksBesideFloat32KeepEveryElement, ()) {
   const Sizes size{*rc::gen::inRange<std::int64_t>(1, 5), any_width()};
   const std::string index = contiguous_index(size);
-  const auto at = [&](std::string name, std::int64_t number, DType dtype) { return tensor(std::move(name), number, size, index, dtype); };
-  check_bundle({pointwise("lesserthan", size, {at("x", 0, DType::kFloat32), at("y", 1, DType::kFloat32), at("buf0", -1, DType::kBool)}),
-                pointwise("where3", size, {at("buf0", -1, DType::kBool), at("x", 0, DType::kFloat32), at("y", 1, DType::kFloat32),
-                                           at("buf1", 2, DType::kFloat32)})},
+  const auto at = [&](std::string name, std::int64_t number, DType dtype) {
+    return tensor(std::move(name), number, size, index, dtype);
+  };
+  check_bundle({pointwise("lesserthan", size,
+                          {at("x", 0, DType::kFloat32), at("y", 1, DType::kFloat32), at("buf0", -1, DType::kBool)}),
+                pointwise("where3", size,
+                          {at("buf0", -1, DType::kBool), at("x", 0, DType::kFloat32), at("y", 1, DType::kFloat32),
+                           at("buf1", 2, DType::kFloat32)})},
                any_options());
 }
 
 RC_GTEST_PROP(PlanBundle, AnyLegalSplitIsKept, ()) {
   const std::int64_t m = *rc::gen::inRange<std::int64_t>(1, 9);
-  std::vector<OpSpec> specs{testing::matmul(m, 96, 64, tensor("x", 0, {m, 64}, "", DType::kFloat32), "w", 1, *rc::gen::arbitrary<bool>(),
-                                            tensor("buf0", 2, {m, 96}, contiguous_index({m, 96}), DType::kFloat32), DType::kFloat32)};
+  std::vector<OpSpec> specs{
+      testing::matmul(m, 96, 64, tensor("x", 0, {m, 64}, "", DType::kFloat32), "w", 1, *rc::gen::arbitrary<bool>(),
+                      tensor("buf0", 2, {m, 96}, contiguous_index({m, 96}), DType::kFloat32), DType::kFloat32)};
   std::vector<std::int64_t> divisors;
   for (std::int64_t d = 1; d <= m; ++d) {
     if (m % d == 0) divisors.push_back(d);
   }
-  const Sizes splits{*rc::gen::elementOf(divisors), *rc::gen::element<std::int64_t>(1, 3), *rc::gen::element<std::int64_t>(1, 2)};
+  const Sizes splits{*rc::gen::elementOf(divisors), *rc::gen::element<std::int64_t>(1, 3),
+                     *rc::gen::element<std::int64_t>(1, 2)};
   for (std::size_t d = 0; d < 3; ++d) specs[0].iteration_space[d].split = splits[d];
   EmitOptions options;
   options.keep_splits = true;

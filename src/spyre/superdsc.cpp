@@ -16,7 +16,9 @@ using base::Json;
 using base::JsonArray;
 using base::JsonObject;
 
-Json attribute(std::string_view label, std::int64_t factor) { return JsonObject{{"factor_", factor}, {"label_", label}}; }
+Json attribute(std::string_view label, std::int64_t factor) {
+  return JsonObject{{"factor_", factor}, {"label_", label}};
+}
 Json affine(std::int64_t alpha) { return JsonObject{{"Affine", JsonObject{{"alpha_", alpha}, {"beta_", 0}}}}; }
 Json fold_function(const char* name) { return JsonObject{{name, JsonObject{}}}; }
 
@@ -59,11 +61,12 @@ Json coordinate_info(const SdscModel& model, const SdscTensor& tensor, const Sds
     functions = {affine(size), affine(0), affine(0), affine(1)};
     attributes.push_back(attribute("elem_arr_0", size));
   }
-  return JsonObject{{"spatial", 3},
-                    {"temporal", 0},
-                    {"elemArr", stick ? 2 : 1},
-                    {"padding", "nopad"},
-                    {"folds", JsonObject{{"dim_prop_func", std::move(functions)}, {"dim_prop_attr", std::move(attributes)}}}};
+  return JsonObject{
+      {"spatial", 3},
+      {"temporal", 0},
+      {"elemArr", stick ? 2 : 1},
+      {"padding", "nopad"},
+      {"folds", JsonObject{{"dim_prop_func", std::move(functions)}, {"dim_prop_attr", std::move(attributes)}}}};
 }
 
 Json start_addresses(const SdscModel& model, const SdscTensor& tensor) {
@@ -83,7 +86,8 @@ Json back_gaps(const SdscModel& model, const SdscTensor& tensor) {
   for (const SdscTensorDim& entry : tensor.order) {
     if (entry.gap == 0) continue;
     const Json gap = std::to_string(entry.gap);
-    const Json value = tensor.in_lx ? for_each_core(model.cores, [&](std::int64_t) { return gap; }) : Json(JsonObject{{"-1", gap}});
+    const Json value =
+        tensor.in_lx ? for_each_core(model.cores, [&](std::int64_t) { return gap; }) : Json(JsonObject{{"-1", gap}});
     gaps.emplace_back(model.dims[entry.dim].label, value);
   }
   return gaps.empty() ? Json() : Json(std::move(gaps));
@@ -146,15 +150,17 @@ Expected<Json> constant_info(const SdscModel& model, const OpSpec& spec) {
   if (constants.empty()) return Json("{}");
   JsonObject out;
   for (const auto& [name, value] : constants) {
-    if (!value.is_number()) return fail(ErrorCode::kSchema, fmt::format("constant '{}' of {} is no number", name, spec.op));
-    KERNTRAIL_TRY(const std::int64_t pattern, encode_constant(value.as_double(static_cast<double>(value.as_int())), spec.args.front().dtype));
+    if (!value.is_number())
+      return fail(ErrorCode::kSchema, fmt::format("constant '{}' of {} is no number", name, spec.op));
+    KERNTRAIL_TRY(const std::int64_t pattern,
+                  encode_constant(value.as_double(static_cast<double>(value.as_int())), spec.args.front().dtype));
     JsonObject data{
         {"dim_prop_func", JsonArray{fold_function("Const"), fold_function("Const"), fold_function("Map")}},
         {"dim_prop_attr", JsonArray{attribute("core", model.cores), attribute("corelet", 1), attribute("time", 1)}},
         {"data_", JsonObject{{"[0, 0, 0]", JsonArray{pattern}}}}};
-    out.emplace_back(std::to_string(out.size()), JsonObject{{"dataFormat_", model.tensors.front().data_format},
-                                                            {"name_", name},
-                                                            {"data_", std::move(data)}});
+    out.emplace_back(
+        std::to_string(out.size()),
+        JsonObject{{"dataFormat_", model.tensors.front().data_format}, {"name_", name}, {"data_", std::move(data)}});
   }
   return Json(std::move(out));
 }
@@ -163,12 +169,13 @@ Json compute_op(const SdscModel& model) {
   const std::size_t output = model.tensors.size() - 1;
   JsonArray inputs;
   for (std::size_t i = 0; i < output; ++i) inputs.emplace_back(tensor_ref(i));
-  return JsonObject{{"exUnit", model.kind == OpKind::kMatmul ? "pt" : "sfp"},
-                    {"opFuncName", model.op},
-                    {"attributes_", JsonObject{{"dataFormat_", model.tensors.front().data_format}, {"fidelity_", "regular"}}},
-                    {"location", "Inner"},
-                    {"inputLabeledDs", std::move(inputs)},
-                    {"outputLabeledDs", JsonArray{tensor_ref(output)}}};
+  return JsonObject{
+      {"exUnit", model.kind == OpKind::kMatmul ? "pt" : "sfp"},
+      {"opFuncName", model.op},
+      {"attributes_", JsonObject{{"dataFormat_", model.tensors.front().data_format}, {"fidelity_", "regular"}}},
+      {"location", "Inner"},
+      {"inputLabeledDs", std::move(inputs)},
+      {"outputLabeledDs", JsonArray{tensor_ref(output)}}};
 }
 
 Json sizes_of(const SdscModel& model, const char* name, bool per_core) {
@@ -222,7 +229,9 @@ Expected<std::string> superdsc_json(const OpSpec& spec, std::int64_t ordinal, co
   JsonObject body{
       {"debug_handle_", spec.debug_handle ? handle_to_json(*spec.debug_handle) : Json()},
       {"sdscFoldProps_", once},
-      {"sdscFolds_", JsonObject{{"dim_prop_func", JsonArray{affine(1)}}, {"dim_prop_attr", once}, {"data_", JsonObject{{"[0]", "0"}}}}},
+      {"sdscFolds_",
+       JsonObject{
+           {"dim_prop_func", JsonArray{affine(1)}}, {"dim_prop_attr", once}, {"data_", JsonObject{{"[0]", "0"}}}}},
       {"coreFoldProp_", attribute("core", n)},
       {"coreletFoldProp_", attribute("corelet", 1)},
       {"numCoresUsed_", n},

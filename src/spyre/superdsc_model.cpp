@@ -25,7 +25,8 @@ struct Access {
   std::size_t stick = kNone;           // dim inside the stick
 };
 
-tl::unexpected<Error> bad_argument(const TensorArg& arg, std::string_view problem, ErrorCode code = ErrorCode::kSchema) {
+tl::unexpected<Error> bad_argument(const TensorArg& arg, std::string_view problem,
+                                   ErrorCode code = ErrorCode::kSchema) {
   return fail(code, fmt::format("buffer {}: {}", arg.name, problem));
 }
 
@@ -66,7 +67,8 @@ Expected<std::size_t> dim_of(const TensorArg& arg, const IndexExpr& expression, 
   const std::vector<std::string> symbols = expression.symbols();
   if (symbols.empty()) return kNone;
   if (symbols.size() > 1) {
-    return bad_argument(arg, fmt::format("coordinate {} has two loop variables", expression.text()), ErrorCode::kUnsupported);
+    return bad_argument(arg, fmt::format("coordinate {} has two loop variables", expression.text()),
+                        ErrorCode::kUnsupported);
   }
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (dims[i].symbol == symbols[0]) return i;
@@ -81,7 +83,8 @@ Expected<Access> read_access(const TensorArg& arg, const std::vector<EmittedDim>
   if (rank < 2 || arg.layout.stride_map.size() != rank || arg.device_coordinates.size() != rank) {
     return bad_argument(arg, "its layout and coordinates do not fit together");
   }
-  if (arg.layout.device_size.back() != e) return bad_argument(arg, fmt::format("its last device dim is not a stick of {}", e));
+  if (arg.layout.device_size.back() != e)
+    return bad_argument(arg, fmt::format("its last device dim is not a stick of {}", e));
   Access access;
   std::vector<std::size_t> place_of_dim(dims.size(), kNone);
   for (std::size_t i = 0; i < rank; ++i) {
@@ -165,9 +168,11 @@ class ModelBuilder {
     for (std::size_t i = 0; i < accesses_.size(); ++i) {
       const bool absent = accesses_[i].stick == kNone;
       const bool fits = absent || accesses_[i].stick == sticks_[i];
-      const bool needs_variable = model_.kind == OpKind::kMatmul && sticks_[i] != kNone && !dims_[sticks_[i]].is_one_stick;
+      const bool needs_variable =
+          model_.kind == OpKind::kMatmul && sticks_[i] != kNone && !dims_[sticks_[i]].is_one_stick;
       if (sticks_[i] == kNone || !fits || (absent && needs_variable)) {
-        return bad_argument(spec_.args[i], fmt::format("its stick is not the one {} needs", spec_.op), ErrorCode::kUnsupported);
+        return bad_argument(spec_.args[i], fmt::format("its stick is not the one {} needs", spec_.op),
+                            ErrorCode::kUnsupported);
       }
     }
     return {};
@@ -189,13 +194,16 @@ class ModelBuilder {
       dim.size = *size;
       if (model_.kind == OpKind::kRestickify && padded) dim.split = 1;
       if (dim.size / stick_of[d] % dim.split != 0) {
-        return fail(ErrorCode::kSchema, fmt::format("{}: {} cores cannot share dim {} of {}", spec_.op, dim.split, dim.label, dim.size));
+        return fail(ErrorCode::kSchema,
+                    fmt::format("{}: {} cores cannot share dim {} of {}", spec_.op, dim.split, dim.label, dim.size));
       }
       cores = checked_multiply(cores, dim.split).value_or(max_cores_ + 1);
-      if (cores > max_cores_) return fail(ErrorCode::kSchema, fmt::format("{} is divided over more than {} cores", spec_.op, max_cores_));
+      if (cores > max_cores_)
+        return fail(ErrorCode::kSchema, fmt::format("{} is divided over more than {} cores", spec_.op, max_cores_));
     }
     for (const IterDim& dim : spec_.iteration_space) {
-      if (dim.extent == 1 && dim.split != 1) return fail(ErrorCode::kSchema, "a loop of one iteration is divided over cores");
+      if (dim.extent == 1 && dim.split != 1)
+        return fail(ErrorCode::kSchema, "a loop of one iteration is divided over cores");
     }
     model_.cores = cores;
     return {};
@@ -245,7 +253,8 @@ class ModelBuilder {
     list(tensor.stick, sparse ? kScaleSparse : kScaleNormal);
     // The extra dim of a one-dimensional conversion belongs to both tensors.
     for (std::size_t d = 0; d < dims_.size(); ++d) {
-      if (dims_[d].symbol.empty() && !dims_[d].is_one_stick) tensor.order.insert(tensor.order.begin(), {d, kScaleNormal, 0});
+      if (dims_[d].symbol.empty() && !dims_[d].is_one_stick)
+        tensor.order.insert(tensor.order.begin(), {d, kScaleNormal, 0});
     }
     KERNTRAIL_CHECK(measure_gaps(arg, access, tensor));
     KERNTRAIL_CHECK(place_cores(arg, access, tensor));
@@ -276,8 +285,8 @@ class ModelBuilder {
     return {};
   }
 
-  // A tensor without a stick variable: the number of its sticks that the dim of one stick runs over, 1 unless some other
-  // argument's sticks are longer.
+  // A tensor without a stick variable: the number of its sticks that the dim of one stick runs over, 1 unless some
+  // other argument's sticks are longer.
   std::int64_t fixed_sticks(const TensorArg& arg, const Access& access, std::size_t dim) const {
     const std::int64_t needed = ceil_divide(model_.dims[dim].size, stick_elements(arg.dtype));
     for (std::size_t d = 0; d + 1 < access.dims.size(); ++d) {
@@ -348,7 +357,8 @@ class ModelBuilder {
         tensor.label = model_.tensors[same].label;
         continue;
       }
-      if (used == names.size()) return fail(ErrorCode::kUnsupported, fmt::format("{} needs more than four layouts", spec_.op));
+      if (used == names.size())
+        return fail(ErrorCode::kUnsupported, fmt::format("{} needs more than four layouts", spec_.op));
       tensor.first_of_label = i;
       tensor.label = names[used++];
     }

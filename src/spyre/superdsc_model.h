@@ -54,8 +54,8 @@ struct SdscModel {
   std::vector<SdscTensor> tensors;                // arguments in order
 };
 
-// `spec` must have its device side. Errors: kSchema for contradictions (a split that cuts a stick, an address that is no
-// multiple of 128), kUnsupported for coordinates of a form the format cannot say.
+// `spec` must have its device side. Errors: kSchema for contradictions (a split that cuts a stick, an address that is
+// no multiple of 128), kUnsupported for coordinates of a form the format cannot say.
 Expected<SdscModel> make_superdsc_model(const OpSpec& spec, std::int64_t max_cores);
 
 // The variable inside the stick of an argument, absent where the stick holds one element.

@@ -42,7 +42,9 @@ Json rendered(OpSpec spec, std::int64_t ordinal, bool plan = true) {
   return document;
 }
 
-const Json& dsc_of(const Json& document) { return document.as_object()[0].second["dscs_"].as_array()[0].as_object()[0].second; }
+const Json& dsc_of(const Json& document) {
+  return document.as_object()[0].second["dscs_"].as_array()[0].as_object()[0].second;
+}
 
 std::vector<std::int64_t> addresses(const Json& document, std::size_t tensor_index) {
   std::vector<std::int64_t> out;
@@ -57,7 +59,8 @@ std::vector<std::int64_t> addresses(const Json& document, std::size_t tensor_ind
 std::string folds(const Json& document, std::size_t tensor_index, const char* dim) {
   const Json& info = dsc_of(document)["scheduleTree_"].as_array()[tensor_index]["coordinates_"]["coordInfo"][dim];
   std::string out;
-  for (const Json& f : info["folds"]["dim_prop_func"].as_array()) out += std::to_string(f["Affine"]["alpha_"].as_int()) + " ";
+  for (const Json& f : info["folds"]["dim_prop_func"].as_array())
+    out += std::to_string(f["Affine"]["alpha_"].as_int()) + " ";
   out += "|";
   for (const Json& f : info["folds"]["dim_prop_attr"].as_array()) out += " " + std::to_string(f["factor_"].as_int());
   return out;
@@ -65,8 +68,9 @@ std::string folds(const Json& document, std::size_t tensor_index, const char* di
 
 OpSpec add_256_384() {
   const std::string index = "384*c0 + c1";
-  OpSpec spec = testing::pointwise("add", {256, 384}, {tensor("a", 0, {256, 384}, index), tensor("b", 1, {256, 384}, index),
-                                                       tensor("buf0", 2, {256, 384}, index)});
+  OpSpec spec = testing::pointwise(
+      "add", {256, 384},
+      {tensor("a", 0, {256, 384}, index), tensor("b", 1, {256, 384}, index), tensor("buf0", 2, {256, 384}, index)});
   spec.iteration_space = testing::loops({256, 384}, {2, 3});
   return spec;
 }
@@ -79,21 +83,24 @@ TEST(Superdsc, AddOfTwoTensors) {
   EXPECT_TRUE(body["debug_handle_"].is_null());
   EXPECT_EQ(body["numCoresUsed_"].as_int(), 6);
   EXPECT_EQ(body["numWkSlicesPerDim_"].dump(), R"({"mb":2,"out":3})");
-  EXPECT_EQ(body["coreIdToWkSlice_"].dump(),
-            R"({"0":{"mb":0,"out":0},"1":{"mb":1,"out":0},"2":{"mb":0,"out":1},"3":{"mb":1,"out":1},"4":{"mb":0,"out":2},"5":{"mb":1,"out":2}})");
+  EXPECT_EQ(
+      body["coreIdToWkSlice_"].dump(),
+      R"({"0":{"mb":0,"out":0},"1":{"mb":1,"out":0},"2":{"mb":0,"out":1},"3":{"mb":1,"out":1},"4":{"mb":0,"out":2},"5":{"mb":1,"out":2}})");
   const Json& dsc = dsc_of(document);
   EXPECT_EQ(dsc["N_"].dump(), R"({"name_":"n","mb_":256,"out_":384})");
   EXPECT_EQ(dsc["dataStageParam_"].dump(),
             R"({"0":{"ss_":{"name_":"core","mb_":128,"out_":128},"el_":{"name_":"core","mb_":128,"out_":128}}})");
   EXPECT_EQ(dsc["primaryDsInfo_"].dump(),
             R"({"OUTPUT":{"layoutDimOrder_":["mb","out"],"stickDimOrder_":["out"],"stickSize_":[64]}})");
-  EXPECT_EQ(dsc["labeledDs_"].as_array()[0].dump(),
-            R"({"ldsIdx_":0,"dsName_":"Tensor0","dsType_":"OUTPUT","scale_":[1,1],"wordLength":2,"dataFormat_":"SEN169_FP16",)"
-            R"("memOrg_":{"hbm":{"isPresent":1},"lx":{"isPresent":1}}})");
+  EXPECT_EQ(
+      dsc["labeledDs_"].as_array()[0].dump(),
+      R"({"ldsIdx_":0,"dsName_":"Tensor0","dsType_":"OUTPUT","scale_":[1,1],"wordLength":2,"dataFormat_":"SEN169_FP16",)"
+      R"("memOrg_":{"hbm":{"isPresent":1},"lx":{"isPresent":1}}})");
   EXPECT_EQ(dsc["constantInfo_"].as_string(), "{}");
-  EXPECT_EQ(dsc["computeOp_"].dump(),
-            R"([{"exUnit":"sfp","opFuncName":"add","attributes_":{"dataFormat_":"SEN169_FP16","fidelity_":"regular"},"location":"Inner",)"
-            R"("inputLabeledDs":["Tensor0-idx0","Tensor1-idx1"],"outputLabeledDs":["Tensor2-idx2"]}])");
+  EXPECT_EQ(
+      dsc["computeOp_"].dump(),
+      R"([{"exUnit":"sfp","opFuncName":"add","attributes_":{"dataFormat_":"SEN169_FP16","fidelity_":"regular"},"location":"Inner",)"
+      R"("inputLabeledDs":["Tensor0-idx0","Tensor1-idx1"],"outputLabeledDs":["Tensor2-idx2"]}])");
   const std::vector<std::int64_t> steps{0, 16384, 65536, 81920, 131072, 147456};
   for (std::size_t t = 0; t < 3; ++t) {
     std::vector<std::int64_t> expected = steps;
@@ -105,7 +112,8 @@ TEST(Superdsc, AddOfTwoTensors) {
 }
 
 OpSpec matmul_128_192_256(Sizes splits) {
-  OpSpec spec = testing::matmul(128, 192, 256, tensor("x", 0, {128, 256}, ""), "y", 1, false, tensor("buf0", 2, {128, 192}, "192*c0 + c1"));
+  OpSpec spec = testing::matmul(128, 192, 256, tensor("x", 0, {128, 256}, ""), "y", 1, false,
+                                tensor("buf0", 2, {128, 192}, "192*c0 + c1"));
   spec.iteration_space = testing::loops({128, 192, 256}, splits);
   return spec;
 }
@@ -144,14 +152,16 @@ TEST(Superdsc, CoresThatAddUpAProductAreNeighbours) {
   const Json small = rendered(matmul_128_192_256({2, 1, 2}), 0);
   EXPECT_EQ(small.as_object()[0].second["coreIdToWkSlice_"]["3"].dump(), R"({"mb":1,"out":0,"in":1})");
   // splits mb 2, out 2, in 2: core 5 has in 1, mb 0, out 1
-  OpSpec square = testing::matmul(128, 128, 256, tensor("x", 0, {128, 256}, ""), "y", 1, false, tensor("buf0", 2, {128, 128}, "128*c0 + c1"));
+  OpSpec square = testing::matmul(128, 128, 256, tensor("x", 0, {128, 256}, ""), "y", 1, false,
+                                  tensor("buf0", 2, {128, 128}, "128*c0 + c1"));
   square.iteration_space = testing::loops({128, 128, 256}, {2, 2, 2});
   EXPECT_EQ(rendered(square, 0).as_object()[0].second["coreIdToWkSlice_"]["5"].dump(), R"({"mb":0,"out":1,"in":1})");
 }
 
 TEST(Superdsc, BiasIsBroadcastOverTheRows) {
-  OpSpec spec = testing::pointwise("add", {256, 384}, {tensor("bias", 0, {384}, "c1"), tensor("x", 1, {256, 384}, "384*c0 + c1"),
-                                                       tensor("buf0", 2, {256, 384}, "384*c0 + c1")});
+  OpSpec spec = testing::pointwise("add", {256, 384},
+                                   {tensor("bias", 0, {384}, "c1"), tensor("x", 1, {256, 384}, "384*c0 + c1"),
+                                    tensor("buf0", 2, {256, 384}, "384*c0 + c1")});
   spec.iteration_space = testing::loops({256, 384}, {2, 3});
   const Json document = rendered(spec, 0);
   const Json& dsc = dsc_of(document);
@@ -166,8 +176,9 @@ TEST(Superdsc, BiasIsBroadcastOverTheRows) {
 }
 
 TEST(Superdsc, AScalarIsSparse) {
-  OpSpec spec = testing::pointwise("mul", {256, 384}, {tensor("x", 0, {256, 384}, "384*c0 + c1"), tensor("two", 1, {1}, "0"),
-                                                       tensor("buf0", 2, {256, 384}, "384*c0 + c1")});
+  OpSpec spec = testing::pointwise("mul", {256, 384},
+                                   {tensor("x", 0, {256, 384}, "384*c0 + c1"), tensor("two", 1, {1}, "0"),
+                                    tensor("buf0", 2, {256, 384}, "384*c0 + c1")});
   const Json document = rendered(spec, 0);
   const Json& dsc = dsc_of(document);
   EXPECT_EQ(dsc["labeledDs_"].as_array()[1]["scale_"].dump(), "[-1,-2]");
@@ -199,13 +210,15 @@ TEST(Superdsc, ABatchOfProducts) {
   spec.op = "batchmatmul";
   spec.is_reduction = true;
   spec.iteration_space = testing::loops({4, 32, 64, 128});
-  spec.args = {tensor("x", 0, {4, 32, 128}, "4096*c0 + 128*c1 + c3"), tensor("y", 1, {4, 128, 64}, "8192*c0 + c2 + 64*c3"),
+  spec.args = {tensor("x", 0, {4, 32, 128}, "4096*c0 + 128*c1 + c3"),
+               tensor("y", 1, {4, 128, 64}, "8192*c0 + c2 + 64*c3"),
                testing::output(tensor("buf0", 2, {4, 32, 64}, "2048*c0 + 64*c1 + c2"))};
   EXPECT_EQ(labels(spec), R"({"name_":"n","x_":4,"mb_":32,"out_":64,"in_":128})");
 }
 
 TEST(Superdsc, OddSizesOfAProduct) {
-  OpSpec spec = testing::matmul(10, 70, 100, tensor("x", 0, {10, 100}, ""), "w", 1, true, tensor("buf0", 2, {10, 70}, "70*c0 + c1"));
+  OpSpec spec = testing::matmul(10, 70, 100, tensor("x", 0, {10, 100}, ""), "w", 1, true,
+                                tensor("buf0", 2, {10, 70}, "70*c0 + c1"));
   EXPECT_EQ(labels(spec), R"({"name_":"n","mb_":10,"out_":128,"in_":128})");
   // One output feature: N has no loop variable, but still a stick.
   spec = testing::matmul(10, 1, 100, tensor("x", 0, {10, 100}, ""), "w", 1, true, tensor("buf0", 2, {10, 1}, "c0"));
@@ -215,13 +228,15 @@ TEST(Superdsc, OddSizesOfAProduct) {
 }
 
 TEST(Superdsc, ConversionsFillTheLargerStick) {
-  OpSpec spec = testing::pointwise("fp32todl16", {10, 20}, {tensor("x", 0, {10, 20}, "20*c0 + c1", DType::kFloat32),
-                                                           tensor("buf0", 1, {10, 20}, "20*c0 + c1")});
+  OpSpec spec = testing::pointwise(
+      "fp32todl16", {10, 20},
+      {tensor("x", 0, {10, 20}, "20*c0 + c1", DType::kFloat32), tensor("buf0", 1, {10, 20}, "20*c0 + c1")});
   const Json document = rendered(spec, 0);
   EXPECT_EQ(dsc_of(document)["N_"].dump(), R"({"name_":"n","mb_":10,"out_":64})");
   EXPECT_EQ(folds(document, 0, "out"), "64 0 0 32 1 | 1 1 1 2 32");
   EXPECT_EQ(folds(document, 1, "out"), "64 0 0 64 1 | 1 1 1 1 64");
-  spec = testing::pointwise("dl16tofp32", {70}, {tensor("x", 0, {70}, "c0"), tensor("buf0", 1, {70}, "c0", DType::kFloat32)});
+  spec = testing::pointwise("dl16tofp32", {70},
+                            {tensor("x", 0, {70}, "c0"), tensor("buf0", 1, {70}, "c0", DType::kFloat32)});
   EXPECT_EQ(dsc_of(rendered(spec, 0))["N_"].dump(), R"({"name_":"n","mb_":1,"out_":128})");
 }
 
@@ -286,7 +301,8 @@ TEST(Superdsc, RefusesWhatItDoesNotWrite) {
   EXPECT_EQ(superdsc_json(broken, 0, {}).error().code, ErrorCode::kUnsupported);
 }
 
-// --- Public files -----------------------------------------------------------------------------------------------------
+// --- Public files
+// -----------------------------------------------------------------------------------------------------
 
 TensorArg placed(Sizes device_size, std::vector<std::string> coordinates, std::int64_t base) {
   TensorArg arg;
@@ -344,28 +360,34 @@ std::vector<PublicFile> public_files() {
                                 placed({200, 4096, 64}, {"floor(c1/64)", "c2", "Mod(c1, 64)"}, kG),
                                 placed({512, 200, 1, 64}, {"c0", "floor(c1/64)", "0", "Mod(c1, 64)"}, 2 * kG)})});
   files.back().spec.op_info = JsonObject{{"shared_weight_unit_bmm", true}};
-  files.push_back({"adds_then_matmul_512/0001_sdsc_fused_add_t_0/sdsc_1_add.json", 1,
-                   placed_spec("add", {{"c0", 512, 1}, {"c1", 512, 32}},
-                               {placed(square, columns, 3 * kG), placed(square, columns, kG), placed(square, columns, 4 * kG)})});
+  files.push_back(
+      {"adds_then_matmul_512/0001_sdsc_fused_add_t_0/sdsc_1_add.json", 1,
+       placed_spec("add", {{"c0", 512, 1}, {"c1", 512, 32}},
+                   {placed(square, columns, 3 * kG), placed(square, columns, kG), placed(square, columns, 4 * kG)})});
   files.push_back({"adds_then_matmul_512/0001_sdsc_fused_add_t_0/sdsc_0_ReStickifyOpHBM.json", 0,
                    placed_spec("ReStickifyOpHBM", {{"c0", 512, 8}, {"c1", 512, 4}},
                                {placed(square, rows, 0), placed(square, columns, 3 * kG)})});
-  files.push_back({"adds_then_matmul_512/0002_sdsc_fused_mm_1/sdsc_0_batchmatmul.json", 0,
-                   placed_spec("batchmatmul", {{"c0", 512, 32}, {"c1", 512, 1}, {"c2", 512, 1}},
-                               {placed(square, {"floor(c2/64)", "c0", "Mod(c2, 64)"}, 0),
-                                placed(square, {"floor(c1/64)", "c2", "Mod(c1, 64)"}, kG), placed(square, rows, 2 * kG)})});
-  files.push_back({"swiglu_decode/sdsc_2.json", 2,
-                   placed_spec("neg", {{"c0", 12800, 25}}, {placed({400, 64}, flat, 209715200), placed({200, 64}, flat, 0)})});
-  files.push_back({"swiglu_decode/sdsc_4.json", 4,
-                   placed_spec("add", {{"c0", 12800, 25}},
-                               {placed({200, 64}, flat, 0), placed({1, 64}, {"0", "0"}, 3 * kG), placed({200, 64}, flat, 0)})});
-  files.push_back({"swiglu_decode/sdsc_5.json", 5,
-                   placed_spec("realdiv", {{"c0", 12800, 25}},
-                               {placed({400, 64}, flat, 209715200), placed({200, 64}, flat, 0), placed({200, 64}, flat, 25600)})});
+  files.push_back(
+      {"adds_then_matmul_512/0002_sdsc_fused_mm_1/sdsc_0_batchmatmul.json", 0,
+       placed_spec("batchmatmul", {{"c0", 512, 32}, {"c1", 512, 1}, {"c2", 512, 1}},
+                   {placed(square, {"floor(c2/64)", "c0", "Mod(c2, 64)"}, 0),
+                    placed(square, {"floor(c1/64)", "c2", "Mod(c1, 64)"}, kG), placed(square, rows, 2 * kG)})});
+  files.push_back(
+      {"swiglu_decode/sdsc_2.json", 2,
+       placed_spec("neg", {{"c0", 12800, 25}}, {placed({400, 64}, flat, 209715200), placed({200, 64}, flat, 0)})});
+  files.push_back(
+      {"swiglu_decode/sdsc_4.json", 4,
+       placed_spec("add", {{"c0", 12800, 25}},
+                   {placed({200, 64}, flat, 0), placed({1, 64}, {"0", "0"}, 3 * kG), placed({200, 64}, flat, 0)})});
+  files.push_back(
+      {"swiglu_decode/sdsc_5.json", 5,
+       placed_spec("realdiv", {{"c0", 12800, 25}},
+                   {placed({400, 64}, flat, 209715200), placed({200, 64}, flat, 0), placed({200, 64}, flat, 25600)})});
   // The second half of a tensor twice as long.
-  files.push_back({"swiglu_decode/sdsc_6.json", 6,
-                   placed_spec("mul", {{"c0", 12800, 25}},
-                               {placed({200, 64}, flat, 25600), placed({400, 64}, upper, 209715200), placed({200, 64}, flat, 0)})});
+  files.push_back(
+      {"swiglu_decode/sdsc_6.json", 6,
+       placed_spec("mul", {{"c0", 12800, 25}},
+                   {placed({200, 64}, flat, 25600), placed({400, 64}, upper, 209715200), placed({200, 64}, flat, 0)})});
   files.push_back({"swiglu_decode/sdsc_8.json", 8,
                    placed_spec("batchmatmul", {{"c1", 4096, 32}, {"c2", 12800, 1}},
                                {placed({200, 1, 64}, {"floor(c2/64)", "0", "Mod(c2, 64)"}, 0),

@@ -46,7 +46,8 @@ inline std::string contiguous_index(const Sizes& size) {
 
 inline std::vector<IterDim> loops(const Sizes& extents, const Sizes& splits = {}) {
   std::vector<IterDim> out;
-  for (std::size_t i = 0; i < extents.size(); ++i) out.push_back({symbol(i), extents[i], splits.empty() ? 1 : splits[i]});
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    out.push_back({symbol(i), extents[i], splits.empty() ? 1 : splits[i]});
   return out;
 }
 
@@ -60,8 +61,8 @@ inline OpSpec pointwise(std::string op, const Sizes& extents, std::vector<Tensor
 }
 
 // x [m, k] times a [k, n] operand; with `weight_rows` it is stored [n, k], as a linear layer does.
-inline OpSpec matmul(std::int64_t m, std::int64_t n, std::int64_t k, TensorArg x, std::string weight, std::int64_t weight_index,
-                     bool weight_rows, TensorArg result, DType dtype = DType::kFloat16) {
+inline OpSpec matmul(std::int64_t m, std::int64_t n, std::int64_t k, TensorArg x, std::string weight,
+                     std::int64_t weight_index, bool weight_rows, TensorArg result, DType dtype = DType::kFloat16) {
   const auto term = [](std::int64_t factor, std::string s) {
     return factor == 1 ? s : std::to_string(factor) + "*" + s;
   };

@@ -94,7 +94,8 @@ class Validator {
       cores_ = 0;
       return;
     }
-    if (dsc["numCoresUsed_"].as_int(-1) != cores_) report_dsc("sdsc-cores", "the two numbers of cores differ", ".numCoresUsed_");
+    if (dsc["numCoresUsed_"].as_int(-1) != cores_)
+      report_dsc("sdsc-cores", "the two numbers of cores differ", ".numCoresUsed_");
     if (static_cast<std::int64_t>(dsc["coreIdsUsed_"].as_array().size()) != cores_) {
       report_dsc("sdsc-cores", "coreIdsUsed_ does not list numCoresUsed_ cores", ".coreIdsUsed_");
     }
@@ -117,11 +118,13 @@ class Validator {
       std::vector<std::int64_t> slice;
       for (const auto& [dim, split] : splits_) {
         const std::int64_t index = slices[dim].as_int(-1);
-        if (index < 0 || index >= split) report("sdsc-core-slices", fmt::format("core {} has no slice of {}", core, dim), ".coreIdToWkSlice_");
+        if (index < 0 || index >= split)
+          report("sdsc-core-slices", fmt::format("core {} has no slice of {}", core, dim), ".coreIdToWkSlice_");
         slice.push_back(index);
       }
       if (slices.as_object().size() != splits_.size()) {
-        report("sdsc-core-slices", fmt::format("core {} names other dims than numWkSlicesPerDim_", core), ".coreIdToWkSlice_");
+        report("sdsc-core-slices", fmt::format("core {} names other dims than numWkSlicesPerDim_", core),
+               ".coreIdToWkSlice_");
       }
       if (!seen.insert(slice).second) {
         report("sdsc-core-slices", fmt::format("core {} repeats another core's work", core), ".coreIdToWkSlice_");
@@ -142,7 +145,8 @@ class Validator {
     for (const auto& [dim, split] : splits_) {
       if (sizes_.count(dim) == 0) report("sdsc-dims", fmt::format("dim {} is not in N_", dim), ".numWkSlicesPerDim_");
     }
-    if (splits_.size() != sizes_.size()) report("sdsc-dims", "N_ and the splits have different dims", ".numWkSlicesPerDim_");
+    if (splits_.size() != sizes_.size())
+      report("sdsc-dims", "N_ and the splits have different dims", ".numWkSlicesPerDim_");
     for (const char* part : {"ss_", "el_"}) {
       for (const auto& [dim, size] : sizes_) {
         const auto split = splits_.find(dim);
@@ -162,7 +166,8 @@ class Validator {
   }
 
   void check_dim(std::string_view dim, std::string_view place) {
-    if (sizes_.find(std::string(dim)) == sizes_.end()) report_dsc("sdsc-dims", fmt::format("dim {} is not in N_", dim), place);
+    if (sizes_.find(std::string(dim)) == sizes_.end())
+      report_dsc("sdsc-dims", fmt::format("dim {} is not in N_", dim), place);
   }
 
   void check_labels(const Json& dsc) {
@@ -189,7 +194,8 @@ class Validator {
     }
     const auto& labeled = dsc["labeledDs_"].as_array();
     if (labeled.empty() || labeled.size() > kMaxLabeled) {
-      report_dsc("sdsc-labels", fmt::format("{} labeled tensors; 1 to {} are allowed", labeled.size(), kMaxLabeled), ".labeledDs_");
+      report_dsc("sdsc-labels", fmt::format("{} labeled tensors; 1 to {} are allowed", labeled.size(), kMaxLabeled),
+                 ".labeledDs_");
     }
     for (std::size_t i = 0; i < labeled.size(); ++i) {
       const Json& entry = labeled[i];
@@ -221,7 +227,8 @@ class Validator {
       }
       check_addresses(node, place);
       const auto& info = node["coordinates_"]["coordInfo"].as_object();
-      if (info.size() != order.size()) report_dsc("sdsc-tensors", "coordInfo has other dims than layoutDimOrder_", place);
+      if (info.size() != order.size())
+        report_dsc("sdsc-tensors", "coordInfo has other dims than layoutDimOrder_", place);
       for (const auto& [dim, coordinate] : info) {
         check_dim(dim, place);
         const std::int64_t expected = coordinate["elemArr"].as_int(-1) + 3;
@@ -244,7 +251,8 @@ class Validator {
       if (!address || (*address < 0) != symbolic) {
         report_dsc("sdsc-address", fmt::format("core {} has no address of the node's kind", core), place);
       } else if (!symbolic && *address % kStickBytes != 0) {
-        report_dsc("sdsc-address", fmt::format("the address of core {} is no multiple of {}", core, kStickBytes), place);
+        report_dsc("sdsc-address", fmt::format("the address of core {} is no multiple of {}", core, kStickBytes),
+                   place);
       } else if (in_lx && *address >= kLxBytes) {
         report_dsc("sdsc-address", fmt::format("the address of core {} lies behind the scratchpad", core), place);
       }

@@ -18,7 +18,8 @@ using base::JsonObject;
 using testing::tensor;
 
 Json valid_document() {
-  OpSpec spec = testing::matmul(128, 192, 256, tensor("x", 0, {128, 256}, ""), "w", 1, true, tensor("buf0", 2, {128, 192}, "192*c0 + c1"));
+  OpSpec spec = testing::matmul(128, 192, 256, tensor("x", 0, {128, 256}, ""), "w", 1, true,
+                                tensor("buf0", 2, {128, 192}, "192*c0 + c1"));
   spec.debug_handle = DebugHandle{};
   std::vector<Diagnostic> diagnostics;
   return Json::parse(render_bundle({spec}, {}, diagnostics).value()[0].content).value();
@@ -59,13 +60,15 @@ TEST(ValidateSuperdsc, AcceptsWhatIsWritten) { EXPECT_TRUE(codes(valid_document(
 TEST(ValidateSuperdsc, AcceptsEveryPublicFile) {
   const std::string root = std::string(KERNTRAIL_SOURCE_DIR) + "/tests/data/sdsc/";
   int files = 0;
-  for (const char* folder : {"mlp_m512", "adds_then_matmul_512/0001_sdsc_fused_add_t_0", "adds_then_matmul_512/0002_sdsc_fused_mm_1", "swiglu_decode"}) {
+  for (const char* folder : {"mlp_m512", "adds_then_matmul_512/0001_sdsc_fused_add_t_0",
+                             "adds_then_matmul_512/0002_sdsc_fused_mm_1", "swiglu_decode"}) {
     const std::vector<std::string> names = base::list_files(root + folder).value();
     for (const std::string& name : names) {
       if (!name.ends_with(".json")) continue;
       const std::string text = base::read_file(root + folder + "/" + name).value();
       const Json document = Json::parse(text).value();
-      for (const Diagnostic& d : validate_superdsc(document)) ADD_FAILURE() << name << " " << d.code << " " << d.where << ": " << d.message;
+      for (const Diagnostic& d : validate_superdsc(document))
+        ADD_FAILURE() << name << " " << d.code << " " << d.where << ": " << d.message;
       ++files;
     }
   }
@@ -110,7 +113,8 @@ TEST(ValidateSuperdsc, FindsEachKindOfDamage) {
 }
 
 TEST(ValidateSuperdsc, ReadsDocumentsOfAnyShape) {
-  for (const char* text : {"null", "[]", "{}", "1", R"({"a":1})", R"({"0_":{}})", R"({"_add":{}})", R"({"x_add":{}})", R"({"0_add":{},"1_add":{}})"}) {
+  for (const char* text : {"null", "[]", "{}", "1", R"({"a":1})", R"({"0_":{}})", R"({"_add":{}})", R"({"x_add":{}})",
+                           R"({"0_add":{},"1_add":{}})"}) {
     const auto found = codes(Json::parse(text).value());
     EXPECT_EQ(found, std::vector<std::string>{"sdsc-top-key"}) << text;
   }
@@ -145,7 +149,9 @@ TEST(ValidateSuperdsc, SurvivesEveryMissingMember) {
   options.max_cores = 2;
   const Json document = Json::parse(render_bundle({spec}, options, diagnostics).value()[0].content).value();
   std::size_t reported = 0;
-  null_each(document, [&](const Json& damaged) { reported += validate_superdsc(damaged).empty() ? std::size_t{0} : std::size_t{1}; });
+  null_each(document, [&](const Json& damaged) {
+    reported += validate_superdsc(damaged).empty() ? std::size_t{0} : std::size_t{1};
+  });
   EXPECT_GT(reported, 30U);
 }
 

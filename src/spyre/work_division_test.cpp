@@ -64,7 +64,8 @@ RC_GTEST_PROP(DivideWork, DividesEveryCountWithinTheCores, ()) {
   request.stick_elements = *rc::gen::element<std::int64_t>(32, 64, 128);
   const int n = *rc::gen::inRange(0, 6);
   for (int i = 0; i < n; ++i) {
-    request.dims.push_back({*rc::gen::inRange<std::int64_t>(1, 5000), *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>()});
+    request.dims.push_back(
+        {*rc::gen::inRange<std::int64_t>(1, 5000), *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>()});
   }
   const Splits splits = divide_work(request).value();
   RC_ASSERT(splits.size() == request.dims.size());
