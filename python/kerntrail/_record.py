@@ -157,6 +157,7 @@ def _run(is_module: bool, program: str, arguments: list[str]) -> int:
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename.startswith((_HERE, "<frozen")):
             trace = trace.tb_next
+        error.__traceback__ = trace  # the hook prints what the exception holds
         sys.excepthook(type(error), error, trace)
         return 1
     return 0
