@@ -530,3 +530,21 @@ def test_compiles_in_two_threads_do_not_mix(watcher):
         t.join()
     assert errors == []
     assert [name for name, _, _ in watcher.kernels] == ["sdsc_fused_addmm_linear_relu_0"] * 3
+
+
+def test_no_table_of_inductor_is_left_changed(monkeypatch):
+    """Kept-whole operations must not make Inductor register fallbacks; with CI set it even refuses to."""
+    from torch._inductor import lowering
+
+    monkeypatch.setenv("CI", "true")
+
+    def tables():
+        return (dict(lowering.lowerings), set(lowering.fallbacks), set(lowering.needs_realized_inputs), dict(lowering.user_lowerings))
+
+    before = tables()
+    x = torch.randn(2, 64)
+    with torch.no_grad():
+        for function in (F.gelu, F.silu):
+            torch._dynamo.reset()
+            torch.testing.assert_close(torch.compile(function, backend="kerntrail_spyre")(x), function(x), atol=1e-5, rtol=1e-5)
+    assert tables() == before

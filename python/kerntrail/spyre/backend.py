@@ -17,7 +17,7 @@ from torch._dynamo import convert_frame
 from torch._inductor import lowering
 from torch._inductor.codegen import common
 
-from kerntrail.spyre import carry, passes
+from kerntrail.spyre import carry, lowerings, passes
 from kerntrail.spyre.carry import Reason
 
 # `torch._inductor.compile_fx` is a module and, on some releases, also a function of the package: take the module.
@@ -99,10 +99,16 @@ def registered() -> Iterator[None]:
         tables = (common.device_codegens, common.custom_backend_passes, common.custom_backend_codegen_configs,
                   lowering.user_lowerings)
         saved = [dict(table) for table in tables]
+        # Operations that stock decomposes and we keep whole: unless they have an entry, Inductor makes fallbacks for
+        # them before it looks at user_lowerings, in tables that nobody clears.
+        kept = {op: own for op, own in lowerings.OWN.items() if op not in lowering.lowerings}
         try:
+            lowering.lowerings.update(kept)
             common.register_backend_for_device("cpu", SuperDSCScheduling, SpyrePythonWrapperCodegen)
             yield
         finally:
+            for op in kept:
+                lowering.lowerings.pop(op, None)
             for table, content in zip(tables, saved):
                 table.clear()
                 table.update(content)
