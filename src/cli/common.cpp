@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include <ostream>
 
 #include "base/files.h"
@@ -59,6 +61,12 @@ int deliver(const std::string& result, const CommonOptions& options, std::string
   if (options.output.empty() || options.output == "-") {
     streams.out << result;
     return kDone;
+  }
+  std::error_code ec;
+  if (std::filesystem::equivalent(options.output, options.capture, ec)) {
+    const Error error{ErrorCode::kUsage, "-o names the capture itself; name another file for the result",
+                      options.output};
+    return refuse(verb, error, streams);
   }
   const auto written = base::write_file(options.output, result);
   return written ? kDone : refuse(verb, written.error(), streams);

@@ -42,35 +42,68 @@ std::string package_missing(const std::string& python) {
       python, torch);
 }
 
-// Runs the program under the probe. The result is the program's exit status, or kPartial where that is 0 and the
-// capture did not reach its end record.
-int record(const RecordOptions& options) {
-  // A capture left from an earlier run must not pass for this one's, however early this one fails.
-  // Only an ordinary file: a device or a pipe is left for the writer to judge.
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ec;
+  if (std::filesystem::equivalent(a, b, ec)) return true;
+  return std::filesystem::weakly_canonical(a, ec) == std::filesystem::weakly_canonical(b, ec);
+}
+
+// Everything that can be refused before anything is touched.
+Expected<std::string> check(const RecordOptions& options) {
+  std::error_code ec;
+  if (!options.program.empty() && !options.is_module) {
+    if (std::filesystem::is_directory(options.program, ec)) {
+      return fail(ErrorCode::kUsage, fmt::format("{} is a directory, not a program", options.program));
+    }
+    if (!std::filesystem::exists(options.program, ec)) {
+      return fail(ErrorCode::kUsage, fmt::format("can't open the program {}: no such file", options.program));
+    }
+    if (same_file(options.program, options.output)) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("-o {} is the program itself; name another file for the capture", options.output));
+    }
+  }
+  KERNTRAIL_TRY(std::string python, find_python(options.python));
+  if (!succeeds({python, "-c", "import kerntrail._native"})) return fail(ErrorCode::kUsage, package_missing(python));
+  return python;
+}
+
+// What became of a run: whether the program was started at all, and the exit status for the caller.
+struct Recorded {
+  bool started = false;
+  int status = 0;
+};
+
+// Runs the program under the probe. The status is the program's own, or kPartial where that is 0 and the capture did
+// not reach its end record. A run that is refused leaves every file as it was.
+Recorded record(const RecordOptions& options) {
+  const auto python = check(options);
+  if (!python) return {false, complain(python.error().message, kUsage)};
+  // From here on a capture of an earlier run must not pass for this one's. Only an ordinary file is removed: a device
+  // or a pipe is left for the writer to judge.
   std::error_code ec;
   if (std::filesystem::symlink_status(options.output, ec).type() == std::filesystem::file_type::regular) {
     std::filesystem::remove(options.output, ec);
   }
-  const auto python = find_python(options.python);
-  if (!python) return complain(python.error().message, kUsage);
-  if (!succeeds({*python, "-c", "import kerntrail._native"})) return complain(package_missing(*python), kUsage);
   std::vector<std::string> command{*python, "-m", "kerntrail", "record"};
   for (const std::string& argument : record_arguments(options)) command.push_back(argument);
   const auto status = run_process(command);
-  if (!status) return complain(status.error().text(), kUsage);
-  if (*status != 0) return *status;
+  if (!status) return {false, complain(status.error().text(), kUsage)};
+  if (*status != 0) return {true, *status};
   read::ReadOptions quick;
   quick.check_digests = false;
   const auto capture = read::read_capture(options.output, quick);
-  if (!capture)
-    return complain(fmt::format("the program was fine, its capture is not: {}", capture.error().text()), kPartial);
-  if (!capture->end) {
-    return complain(fmt::format("the program was fine, but ended without finishing its capture (os._exit, or a "
-                                "signal): {} reads up to its last stage",
-                                options.output),
-                    kPartial);
+  if (!capture) {
+    return {true,
+            complain(fmt::format("the program was fine, its capture is not: {}", capture.error().text()), kPartial)};
   }
-  return capture->end->complete ? 0 : kPartial;
+  if (!capture->end) {
+    return {true, complain(fmt::format("the program was fine, but ended without finishing its capture (os._exit, or a "
+                                       "signal): {} reads up to its last stage",
+                                       options.output),
+                           kPartial)};
+  }
+  return {true, capture->end->complete ? 0 : kPartial};
 }
 
 std::string now_text() {
@@ -118,7 +151,7 @@ int write_reports(const RecordOptions& options, bool program_ok) {
 
 int run_record(const std::vector<std::string>& arguments) {
   const ParsedRecord parsed = parse_record(arguments);
-  return parsed.options ? record(*parsed.options) : print_parsed(parsed);
+  return parsed.options ? record(*parsed.options).status : print_parsed(parsed);
 }
 
 int run_audit(const std::vector<std::string>& arguments) {
@@ -127,15 +160,27 @@ int run_audit(const std::vector<std::string>& arguments) {
   RecordOptions options = *parsed.options;
   // The report's name follows its form unless it was chosen.
   if (options.format == "json" && options.report == RecordOptions{}.report) options.report = "provenance_audit.json";
+  const std::string* results[] = {&options.output, &options.report, &options.raw};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!options.program.empty() && !options.is_module && same_file(*results[i], options.program)) {
+      return complain(fmt::format("{} is the program itself; name another file for the result", *results[i]), kUsage);
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (same_file(*results[i], *results[k])) {
+        return complain(
+            fmt::format("two results would go to {}: -o, --output and --raw need different files", *results[i]),
+            kUsage);
+      }
+    }
+  }
   fmt::print(stderr, "kerntrail: recording {} (caches are {})\n",
              options.reference_model ? "the reference model" : options.program,
              options.keep_caches ? "left on" : "disabled");
   std::fflush(stderr);
-  const int status = record(options);
-  std::error_code ec;
-  if (status != 0 && !std::filesystem::exists(options.output, ec)) return status;
-  const int reported = write_reports(options, status == 0 || status == kPartial);
-  return status != 0 ? status : reported;
+  const Recorded run = record(options);
+  if (!run.started) return run.status;
+  const int reported = write_reports(options, run.status == 0 || run.status == kPartial);
+  return run.status != 0 ? run.status : reported;
 }
 
 }  // namespace kerntrail::cli

@@ -223,3 +223,24 @@ def test_a_device_is_never_replaced_by_a_file(run_kerntrail, program, tmp_path):
     os.mkfifo(pipe)
     run_kerntrail("record", "-o", pipe, "--level", "borders", "missing.py")
     assert pipe.is_fifo()
+
+
+def test_a_refused_run_leaves_every_file_as_it_was(run_kerntrail, program, tmp_path):
+    path = program()
+    good = tmp_path / "provenance_capture.ndjson"
+    good.write_text("a capture of an hour's work")
+    assert run_kerntrail("record", "typo.py").returncode == 2
+    assert run_kerntrail("audit", "typo.py").returncode == 2
+    done = run_kerntrail("record", "-o", "program.py", "program.py")
+    assert done.returncode == 2 and "is the program itself" in done.stderr
+    done = run_kerntrail("audit", "-o", "x", "--output", "x", "program.py")
+    assert done.returncode == 2 and "need different files" in done.stderr
+    assert good.read_text() == "a capture of an hour's work" and path.read_text().startswith(MODEL[:20])
+
+
+def test_a_result_never_replaces_the_capture_it_came_from(run_kerntrail, repo_root, tmp_path):
+    sample = (repo_root / "tests" / "data" / "captures" / "mlp.ndjson").read_bytes()
+    (tmp_path / "c.ndjson").write_bytes(sample)
+    done = run_kerntrail("matrix", "c.ndjson", "-o", "c.ndjson")
+    assert done.returncode != 0 and "the capture itself" in done.stderr
+    assert (tmp_path / "c.ndjson").read_bytes() == sample
