@@ -444,3 +444,12 @@ def test_hostile_metadata_costs_its_own_attr_only(tmp_path):
     rows = view.at("fx_post_grad")
     assert rows and all(row["states"]["stack_trace"] == "present" for row in rows)
     assert view.end["status"] == "complete"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_failing_hook_on_the_way_to_stock_changes_nothing(tmp_path, run_kerntrail, when):
+    class Soft(nn.Module):  # softmax has no OpSpec: the graph goes to stock Inductor
+        def forward(self, x):
+            return torch.softmax(x, -1)
+
+    check_failing_hook(tmp_path, run_kerntrail, "kerntrail.spyre.backend.fall_back", when, Soft().eval(), torch.randn(3, 8), "kerntrail_spyre")
