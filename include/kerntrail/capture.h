@@ -27,6 +27,7 @@ enum class CompileId : std::uint32_t { kNone = kNoIndex };
 enum class GraphId : std::uint32_t { kNone = kNoIndex };
 enum class UnitId : std::uint32_t { kNone = kNoIndex };
 enum class SnapshotId : std::uint32_t { kNone = kNoIndex };
+enum class PassId : std::uint32_t { kNone = kNoIndex };
 
 template <class Id>
 constexpr std::size_t index(Id id) {
@@ -158,12 +159,51 @@ struct Observation {
   bool operator==(const Observation&) const = default;
 };
 
+// One look at one graph. A stage border looks at every unit; the end of a pass only at those the pass made or changed
+// (and at sources of theirs that did not live until its end), with `pass` set instead of `stage`.
 struct Snapshot {
   StageId stage = StageId::kNone;
   GraphId graph = GraphId::kNone;
   std::vector<UnitId> units;  // in the container's order
   std::uint64_t digest = 0;   // over (unit, attr, state, value) as taken from the live objects
   bool full = false;          // every attr was written, not only differences
+  PassId pass = PassId::kNone;
+};
+
+// How the compiler came to a change. pass: a pass of the compiler or of a back end. stage: one of the compiler's own
+// functions around passes. gap: changes found between two looks that no pass accounts for.
+enum class PassKind : std::uint8_t { kPass, kStage, kGap };
+
+// One run of one compiler pass on one graph. Passes nest; each node belongs to the innermost pass that saw it made.
+struct Pass {
+  GraphId graph = GraphId::kNone;
+  std::string name;       // as the compiler calls it; of a gap: the two looks it lies between
+  std::string subsystem;  // the compiler's group of passes, "post_grad_passes"; may be empty
+  PassKind kind = PassKind::kPass;
+  PassId parent = PassId::kNone;
+  LocId loc = LocId::kNone;                  // where the pass is defined, or was called, where known
+  SnapshotId first_look = SnapshotId::kNone; // the next snapshot to be taken when it began
+  // Known at its end; a pass that never ends (the compile raised, the file is torn) has `ended` false.
+  bool ended = false;
+  SnapshotId last_look = SnapshotId::kNone;  // its own look; kNone where nothing was made or changed
+  std::vector<UnitId> created, erased;
+  std::vector<UnitId> changed;     // survived with other tracked fields
+  std::vector<UnitId> retargeted;  // survived with another target
+  std::vector<std::pair<UnitId, UnitId>> replaced;  // every use of the first was given to the second
+};
+
+// Why a unit exists: one piece of evidence for where it came from. A unit may have several of different kinds.
+// match: made while a pattern was applied to `sources`. replacement: it took over the uses of `sources`. users: units
+// made of it did. frame: made while the compiler interpreted `sources`. copy: a copy of `sources`. rewrite, fusion,
+// decomposition: declared by the pass itself. created: nothing is known of its sources.
+struct Birth {
+  UnitId unit = UnitId::kNone;
+  PassId pass = PassId::kNone;  // innermost pass it was made in; kNone outside any
+  std::string evidence;
+  std::string pattern;             // of a match: the pattern's name
+  LocId pattern_loc = LocId::kNone;  // of a match: where the function that writes the replacement is defined
+  LocId loc = LocId::kNone;          // the compiler's frames that made it, innermost first, from the responsible one on
+  std::vector<UnitId> sources;
 };
 
 // Two sides of one call: exact. Kinds: "create_op_spec" (operation -> OpSpec), "define_kernel" (operations ->
@@ -227,6 +267,8 @@ std::optional<FrameRule> frame_rule_from_name(std::string_view name);
 std::string_view unit_kind_name(UnitKind v);
 std::optional<UnitKind> unit_kind_from_name(std::string_view name);
 char unit_kind_letter(UnitKind v);  // n o s p k l f u
+std::string_view pass_kind_name(PassKind v);
+std::optional<PassKind> pass_kind_from_name(std::string_view name);
 std::string_view severity_name(Severity v);
 std::optional<Severity> severity_from_name(std::string_view name);
 
@@ -244,6 +286,8 @@ class Capture {
   std::vector<Graph> graphs;        // by GraphId
   std::vector<Unit> units;          // by UnitId
   std::vector<Snapshot> snapshots;  // by SnapshotId, in the order they were taken
+  std::vector<Pass> passes;         // by PassId, in the order they began
+  std::vector<Birth> births;        // in file order
   std::vector<Link> links;
   std::vector<Claim> claims;
   std::vector<Note> notes;
@@ -283,6 +327,8 @@ class Capture {
 
 // "c0", "c0.g1", "c0.n3"
 std::string compile_name(CompileId id);
+// `stage "fx_aten"` or `pass 12 "remove_noop_ops"`.
+std::string look_text(const Capture& capture, const Snapshot& snapshot);
 std::string graph_name(const Capture& capture, GraphId id);
 std::string unit_name(const Capture& capture, UnitId id);
 

@@ -121,6 +121,11 @@ const Loc* Capture::innermost_user(LocId chain) const {
 
 std::string compile_name(CompileId id) { return fmt::format("c{}", index(id)); }
 
+std::string look_text(const Capture& capture, const Snapshot& snapshot) {
+  if (has(snapshot.stage)) return fmt::format("stage \"{}\"", capture.stages[index(snapshot.stage)].key);
+  return fmt::format("pass {} \"{}\"", index(snapshot.pass), capture.passes[index(snapshot.pass)].name);
+}
+
 std::string graph_name(const Capture& capture, GraphId id) {
   const Graph& graph = capture.graphs[index(id)];
   return fmt::format("c{}.g{}", index(graph.compile), graph.ordinal);

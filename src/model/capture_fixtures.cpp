@@ -139,7 +139,31 @@ class Sample {
     // The relu lost its stack and has an empty module stack: what a post-grad rewrite may leave behind.
     units[2].attrs.erase(units[2].attrs.begin() + 2);
     units[2].attrs[2].value = empty("dict");
+    passes(graph, units[2]);
     r_.snapshot(post_, graph, units);
+  }
+
+  // The relu was made anew by a pass within the compiler's own stage function.
+  void passes(GraphId graph, const ObservedUnit& relu) {
+    Pass stage, inner, done;
+    stage.graph = inner.graph = graph;
+    stage.name = "post_grad_passes";
+    stage.kind = PassKind::kStage;
+    inner.name = "rewrite_relu";
+    inner.subsystem = "post_grad_passes";
+    inner.loc = lines_[0].loc;
+    inner.parent = r_.begin_pass(stage);
+    const PassId id = r_.begin_pass(inner);
+    const std::vector<ObservedUnit> seen_units = {relu};
+    r_.look(id, graph, seen_units);
+    r_.birth({nodes_[2], id, "match", "relu_pattern", lines_[1].loc, lines_[2].loc, {nodes_[1]}});
+    done.changed = {nodes_[2]};
+    done.created = {nodes_[2]};
+    done.erased = {nodes_[3]};
+    done.retargeted = {nodes_[2]};
+    done.replaced = {{nodes_[3], nodes_[2]}};
+    r_.end_pass(id, done);
+    r_.end_pass(inner.parent, {});
   }
 
   void operations(CompileId compile) {
@@ -326,7 +350,8 @@ class RandomRun {
       }
     }
   }
-  void snapshot() {
+  void snapshot() { snapshot_of(PassId::kNone); }
+  void snapshot_of(PassId pass) {
     OneGraph& graph = graphs_[random_() % graphs_.size()];
     if (!chance(5)) change_units(graph);
     if (!graph.members.empty() && chance(4))
@@ -339,7 +364,8 @@ class RandomRun {
                    seen.attrs.begin() + static_cast<std::ptrdiff_t>(chance(2) ? seen.attrs.size() : 0), random_);
       units.push_back(std::move(seen));
     }
-    const SnapshotId id = r_.snapshot(pick(stages_), graph.id, units);
+    const SnapshotId id = has(pass) ? r_.look(pass, graph.id, units) : r_.snapshot(pick(stages_), graph.id, units);
+    if (!has(id)) return;  // a pass of another compile, or its second look
     for (const std::size_t i : graph.members) {
       auto& shown = shown_[{id, units_[i].unit}];
       for (const auto& [attr, value] : units_[i].attrs) {
@@ -347,8 +373,34 @@ class RandomRun {
       }
     }
   }
+  void pass() {
+    if (passes_.empty() || chance(2)) {
+      Pass pass;
+      pass.graph = graphs_[random_() % graphs_.size()].id;
+      pass.name = any_text();
+      pass.subsystem = any_text();
+      pass.kind = static_cast<PassKind>(below(3));
+      if (!passes_.empty() && chance(2)) pass.parent = pick(passes_).first;
+      if (chance(3)) pass.loc = any_loc();
+      passes_.emplace_back(r_.begin_pass(pass), pass.graph);
+      return;
+    }
+    const auto [id, graph] = pick(passes_);
+    if (chance(3)) return static_cast<void>(snapshot_of(id));
+    if (!units_.empty() && chance(2)) {
+      return r_.birth({pick(units_).unit, chance(3) ? PassId::kNone : id, "match", any_text(),
+                       chance(2) ? any_loc() : LocId::kNone, LocId::kNone, some_units()});
+    }
+    Pass done;
+    done.created = some_units();
+    done.erased = some_units();
+    done.changed = some_units();
+    done.retargeted = some_units();
+    for (const UnitId unit : some_units()) done.replaced.emplace_back(unit, pick(units_).unit);
+    r_.end_pass(id, done);
+  }
   void step() {
-    switch (below(16)) {
+    switch (below(18)) {
       case 0: new_compile(); break;
       case 1: new_graph(); break;
       case 2: r_.link(any_text(), some_units(), some_units()); break;
@@ -364,6 +416,8 @@ class RandomRun {
         r_.source({any_text(), fmt::format("{}", below(1000000)), {{1 + below(50), any_text()}, {100, "x"}}});
         break;
       case 7: r_.force_full(); break;
+      case 16:
+      case 17: pass(); break;
       case 8:
         r_.hook({fmt::format("hook{}", below(5)), any_text(), static_cast<HookState>(below(3)), any_text(), any_text(),
                  3, 1, any_text(), chance(2)},
@@ -386,6 +440,7 @@ class RandomRun {
   std::vector<LocId> locs_;
   std::vector<CompileId> compiles_;
   std::vector<OneGraph> graphs_;
+  std::vector<std::pair<PassId, GraphId>> passes_;
   std::vector<Member> units_;
   Shown shown_;
 };
@@ -442,13 +497,26 @@ std::string described(const Capture& c) {
     out += fmt::format("unit {} {} {} {:?}\n", index(v.graph), unit_kind_name(v.kind), v.ordinal, v.seen_only_as);
   for (std::size_t i = 0; i < c.snapshots.size(); ++i) {
     const Snapshot& s = c.snapshots[i];
-    out += fmt::format("snapshot {} {} {} {} {}\n", index(s.stage), index(s.graph), numbers(s.units), s.digest, s.full);
+    out += fmt::format("snapshot {} {} {} {} {} {}\n", index(s.stage), index(s.pass), index(s.graph), numbers(s.units),
+                       s.digest, s.full);
     for (const UnitId unit : s.units) {
       for (const auto& [attr, v] : c.attrs_at(unit, id_at<SnapshotId>(i))) {
         out += fmt::format("  {} {} {} {} {} {} {} {}\n", index(unit), index(attr), state_name(v->state),
                            index(v->python_type), index(v->repr), index(v->text), index(v->loc), numbers(v->refs));
       }
     }
+  }
+  for (const auto& v : c.passes) {
+    out += fmt::format("pass {} {:?} {:?} {} {} {} {} {} {} {} {} {} {}", index(v.graph), v.name, v.subsystem,
+                       pass_kind_name(v.kind), index(v.parent), index(v.loc), index(v.first_look), v.ended,
+                       index(v.last_look), numbers(v.created), numbers(v.erased), numbers(v.changed),
+                       numbers(v.retargeted));
+    for (const auto& [from, to] : v.replaced) out += fmt::format(" {}>{}", index(from), index(to));
+    out += '\n';
+  }
+  for (const auto& v : c.births) {
+    out += fmt::format("birth {} {} {:?} {:?} {} {} {}\n", index(v.unit), index(v.pass), v.evidence, v.pattern,
+                       index(v.pattern_loc), index(v.loc), numbers(v.sources));
   }
   for (const auto& v : c.links) out += fmt::format("link {:?} {} {}\n", v.kind, numbers(v.from), numbers(v.to));
   for (const auto& v : c.claims)

@@ -46,6 +46,8 @@ class Tee final : public Sink {
   void unit(UnitId id, const Unit& v) override { a_.unit(id, v), b_.unit(id, v); }
   void attr(const AttrChange& v) override { a_.attr(v), b_.attr(v); }
   void snapshot(SnapshotId id, const Snapshot& v) override { a_.snapshot(id, v), b_.snapshot(id, v); }
+  void pass(PassId id, const Pass& v, bool at_end) override { a_.pass(id, v, at_end), b_.pass(id, v, at_end); }
+  void birth(const Birth& v) override { a_.birth(v), b_.birth(v); }
   void link(const Link& v) override { a_.link(v), b_.link(v); }
   void claim(const Claim& v) override { a_.claim(v), b_.claim(v); }
   void note(const Note& v) override { a_.note(v), b_.note(v); }

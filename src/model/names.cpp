@@ -21,9 +21,11 @@ constexpr Names<6> kFrameRules = {"none", "torch_path", "site_packages", "standa
 constexpr Names<8> kUnitKinds = {"fx_node", "operation",   "group",       "op_spec",
                                  "kernel",  "kernel_call", "bundle_file", "other"};
 constexpr std::string_view kUnitLetters = "nospklfu";
+constexpr Names<3> kPassKinds = {"pass", "stage", "gap"};
 constexpr Names<3> kSeverities = {"info", "warning", "error"};
 constexpr Names<model::kRecordKinds> kRecords = {"run",     "stage", "attr_kind", "hook",   "text",     "loc",
-                                                 "compile", "graph", "unit",      "attr",   "snapshot", "link",
+                                                 "compile", "graph", "unit",      "attr",   "snapshot", "pass",    "birth",
+                                                 "link",
                                                  "claim",   "note",  "volatile",  "source", "end"};
 
 template <std::size_t N, class E>
@@ -55,6 +57,8 @@ std::string_view frame_rule_name(FrameRule v) { return name_in(kFrameRules, v); 
 std::optional<FrameRule> frame_rule_from_name(std::string_view n) { return value_in<FrameRule>(kFrameRules, n); }
 std::string_view unit_kind_name(UnitKind v) { return name_in(kUnitKinds, v); }
 std::optional<UnitKind> unit_kind_from_name(std::string_view n) { return value_in<UnitKind>(kUnitKinds, n); }
+std::string_view pass_kind_name(PassKind v) { return name_in(kPassKinds, v); }
+std::optional<PassKind> pass_kind_from_name(std::string_view n) { return value_in<PassKind>(kPassKinds, n); }
 std::string_view severity_name(Severity v) { return name_in(kSeverities, v); }
 std::optional<Severity> severity_from_name(std::string_view n) { return value_in<Severity>(kSeverities, n); }
 

@@ -344,13 +344,57 @@ void NdjsonWriter::attr(const AttrChange& change) {
 void NdjsonWriter::snapshot(SnapshotId id, const Snapshot& snapshot) {
   {
     Line line(*state_->out, RecordKind::kSnapshot);
-    line.id("id", id)
-        .always("stage", state_->stages[index(snapshot.stage)])
-        .always("graph", state_->graph_id(snapshot.graph).view());
+    line.id("id", id);
+    if (has(snapshot.stage)) line.always("stage", state_->stages[index(snapshot.stage)]);
+    line.id("pass", snapshot.pass).always("graph", state_->graph_id(snapshot.graph).view());
     state_->units_member(line, "units", snapshot.units);
     line.always("digest", base::hex64(snapshot.digest)).unless("full", snapshot.full, false);
   }
-  state_->flush(true);
+  // A look at a stage makes all before it safe; passes are many and small.
+  if (has(snapshot.stage))
+    state_->flush(true);
+  else
+    state_->flush_if_full();
+}
+
+void NdjsonWriter::pass(PassId id, const Pass& pass, bool at_end) {
+  {
+    Line line(*state_->out, RecordKind::kPass);
+    line.always("phase", at_end ? "end" : "start").id("id", id);
+    if (!at_end) {
+      line.always("graph", state_->graph_id(pass.graph).view())
+          .text("name", pass.name)
+          .text("subsystem", pass.subsystem)
+          .always("kind", pass_kind_name(pass.kind))
+          .id("parent", pass.parent)
+          .id("loc", pass.loc);
+    } else {
+      state_->units_member(line, "created", pass.created);
+      state_->units_member(line, "erased", pass.erased);
+      state_->units_member(line, "changed", pass.changed);
+      state_->units_member(line, "retargeted", pass.retargeted);
+      using Pair = std::pair<UnitId, UnitId>;
+      line.list("replaced", pass.replaced,
+                [this](std::string& to, const Pair& p) { append_quoted(to, state_->unit_id(p.first).view()); });
+      line.list("by", pass.replaced,
+                [this](std::string& to, const Pair& p) { append_quoted(to, state_->unit_id(p.second).view()); });
+    }
+  }
+  state_->flush_if_full();
+}
+
+void NdjsonWriter::birth(const Birth& birth) {
+  {
+    Line line(*state_->out, RecordKind::kBirth);
+    line.always("unit", state_->unit_id(birth.unit).view())
+        .id("pass", birth.pass)
+        .always("evidence", birth.evidence)
+        .text("pattern", birth.pattern)
+        .id("pattern_loc", birth.pattern_loc)
+        .id("loc", birth.loc);
+    state_->units_member(line, "sources", birth.sources);
+  }
+  state_->flush_if_full();
 }
 
 void NdjsonWriter::link(const Link& link) {

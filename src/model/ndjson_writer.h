@@ -39,6 +39,8 @@ class NdjsonWriter final : public Sink {
   void unit(UnitId id, const Unit& unit) override;
   void attr(const AttrChange& change) override;
   void snapshot(SnapshotId id, const Snapshot& snapshot) override;
+  void pass(PassId id, const Pass& pass, bool at_end) override;
+  void birth(const Birth& birth) override;
   void link(const Link& link) override;
   void claim(const Claim& claim) override;
   void note(const Note& note) override;

@@ -83,6 +83,11 @@ struct Recorder::State_ {
     std::uint32_t ordinal = 0;
     bool write_whole = false;
   };
+  struct PassState {
+    CompileId compile = CompileId::kNone;
+    bool looked = false;
+    bool ended = false;
+  };
   struct CompileState {
     std::uint32_t graphs = 0;
     std::array<std::uint32_t, kUnitKinds> units{};
@@ -106,6 +111,7 @@ struct Recorder::State_ {
   std::vector<CompileState> compiles;
   std::vector<GraphState> graphs;
   std::vector<UnitState> units;
+  std::vector<PassState> passes;
   std::uint32_t snapshots = 0;
 
   bool open(RecordKind kind);
@@ -117,6 +123,8 @@ struct Recorder::State_ {
   void write(UnitId unit, AttrId attr, std::uint32_t at, const Observation& value);
   void note(std::string code, Severity severity, std::string text, GraphId graph = GraphId::kNone);
   void note_unseen();
+  SnapshotId take(const Snapshot& kind, std::span<const ObservedUnit> seen);
+  void keep_of_compile(std::vector<UnitId>& ids, CompileId compile) const;
 };
 
 // Every record goes through here: the run record is first whatever the caller does, nothing follows the end.
@@ -337,31 +345,106 @@ void Recorder::State_::observe(const ObservedUnit& seen, std::uint32_t at, bool 
   });
 }
 
-SnapshotId Recorder::snapshot(StageId stage, GraphId graph, std::span<const ObservedUnit> units) {
-  State_& s = *state_;
-  if (s.ended || index(stage) >= s.stages.size() || index(graph) >= s.graphs.size()) return SnapshotId::kNone;
-  State_::GraphState& g = s.graphs[index(graph)];
-  const std::uint32_t at = s.snapshots;
-  const bool whole = std::exchange(g.write_whole, false) || s.compiles[index(g.compile)].closed;
-  Snapshot record{stage, graph, {}, 0, whole};
-  record.units.reserve(units.size());
-  SnapshotDigest digest(s.hashes);
-  for (const ObservedUnit& seen : units) {
-    if (!s.take_member(seen.unit, g, at)) continue;
-    s.observe(seen, at, whole, digest);
+SnapshotId Recorder::State_::take(const Snapshot& kind, std::span<const ObservedUnit> seen_units) {
+  GraphState& g = graphs[index(kind.graph)];
+  const std::uint32_t at = snapshots;
+  Snapshot record = kind;
+  // A pass shows only a part of the graph: whoever waits for a whole one goes on waiting.
+  record.full = (has(kind.stage) && std::exchange(g.write_whole, false)) || compiles[index(g.compile)].closed;
+  record.units.reserve(seen_units.size());
+  SnapshotDigest digest(hashes);
+  for (const ObservedUnit& seen : seen_units) {
+    if (!take_member(seen.unit, g, at)) continue;
+    observe(seen, at, record.full, digest);
     record.units.push_back(seen.unit);
   }
   record.digest = digest.finish();
-  if (record.units.size() != units.size()) {
-    s.note("unit-refused", Severity::kWarning,
-           fmt::format("snapshot {}: {} left out (listed twice, or of another compile)", at,
-                       base::counted(units.size() - record.units.size(), "unit")),
-           graph);
+  if (record.units.size() != seen_units.size()) {
+    note("unit-refused", Severity::kWarning,
+         fmt::format("snapshot {}: {} left out (listed twice, or of another compile)", at,
+                     base::counted(seen_units.size() - record.units.size(), "unit")),
+         kind.graph);
   }
-  s.open(RecordKind::kSnapshot);
-  ++s.snapshots;
-  s.sink.snapshot(id_at<SnapshotId>(at), record);
+  open(RecordKind::kSnapshot);
+  ++snapshots;
+  sink.snapshot(id_at<SnapshotId>(at), record);
   return id_at<SnapshotId>(at);
+}
+
+SnapshotId Recorder::snapshot(StageId stage, GraphId graph, std::span<const ObservedUnit> units) {
+  State_& s = *state_;
+  if (s.ended || index(stage) >= s.stages.size() || index(graph) >= s.graphs.size()) return SnapshotId::kNone;
+  Snapshot kind;
+  kind.stage = stage;
+  kind.graph = graph;
+  return s.take(kind, units);
+}
+
+PassId Recorder::begin_pass(const Pass& pass) {
+  State_& s = *state_;
+  if (index(pass.graph) >= s.graphs.size() || !s.open(RecordKind::kPass)) return PassId::kNone;
+  const PassId id = id_at<PassId>(s.passes.size());
+  Pass record;
+  record.graph = pass.graph;
+  record.name = clean(pass.name);
+  record.subsystem = clean(pass.subsystem);
+  record.kind = pass.kind;
+  record.parent = index(pass.parent) < s.passes.size() ? pass.parent : PassId::kNone;
+  record.loc = index(pass.loc) < s.locs.size() ? pass.loc : LocId::kNone;
+  s.passes.push_back({s.graphs[index(pass.graph)].compile, false, false});
+  s.sink.pass(id, record, false);
+  return id;
+}
+
+SnapshotId Recorder::look(PassId pass, GraphId graph, std::span<const ObservedUnit> units) {
+  State_& s = *state_;
+  if (s.ended || index(pass) >= s.passes.size() || index(graph) >= s.graphs.size()) return SnapshotId::kNone;
+  State_::PassState& state = s.passes[index(pass)];
+  if (state.ended || state.looked || state.compile != s.graphs[index(graph)].compile) return SnapshotId::kNone;
+  state.looked = true;
+  Snapshot kind;
+  kind.pass = pass;
+  kind.graph = graph;
+  return s.take(kind, units);
+}
+
+void Recorder::State_::keep_of_compile(std::vector<UnitId>& ids, CompileId compile) const {
+  std::erase_if(ids, [&](UnitId id) {
+    return index(id) >= units.size() || graphs[index(units[index(id)].graph)].compile != compile;
+  });
+}
+
+void Recorder::end_pass(PassId pass, const Pass& done) {
+  State_& s = *state_;
+  if (index(pass) >= s.passes.size() || s.passes[index(pass)].ended || !s.open(RecordKind::kPass)) return;
+  const CompileId compile = s.passes[index(pass)].compile;
+  s.passes[index(pass)].ended = true;
+  Pass record;
+  record.created = done.created;
+  record.erased = done.erased;
+  record.changed = done.changed;
+  record.retargeted = done.retargeted;
+  for (auto* ids : {&record.created, &record.erased, &record.changed, &record.retargeted})
+    s.keep_of_compile(*ids, compile);
+  for (const auto& pair : done.replaced) {
+    std::vector<UnitId> both = {pair.first, pair.second};
+    s.keep_of_compile(both, compile);
+    if (both.size() == 2) record.replaced.push_back(pair);
+  }
+  s.sink.pass(pass, record, true);
+}
+
+void Recorder::birth(const Birth& birth) {
+  State_& s = *state_;
+  if (index(birth.unit) >= s.units.size() || !s.open(RecordKind::kBirth)) return;
+  Birth record = birth;
+  record.evidence = clean(birth.evidence);
+  record.pattern = clean(birth.pattern);
+  if (index(record.pass) >= s.passes.size()) record.pass = PassId::kNone;
+  if (index(record.loc) >= s.locs.size()) record.loc = LocId::kNone;
+  if (index(record.pattern_loc) >= s.locs.size()) record.pattern_loc = LocId::kNone;
+  s.keep_known(record.sources);
+  s.sink.birth(record);
 }
 
 void Recorder::link(std::string_view kind, std::vector<UnitId> from, std::vector<UnitId> to) {

@@ -53,6 +53,14 @@ class Recorder {
   void force_full();
   SnapshotId snapshot(StageId stage, GraphId graph, std::span<const ObservedUnit> units);
 
+  // A pass begins on a graph: name, subsystem, kind, parent and loc of `pass` count. Its id is the order of beginning.
+  PassId begin_pass(const Pass& pass);
+  // What the pass made or changed, as it is at its end; at most once a pass. `graph`: the one that came out.
+  SnapshotId look(PassId pass, GraphId graph, std::span<const ObservedUnit> units);
+  // The pass ends: the unit lists of `done` count.
+  void end_pass(PassId pass, const Pass& done);
+  void birth(const Birth& birth);
+
   void link(std::string_view kind, std::vector<UnitId> from, std::vector<UnitId> to);
   void claim(UnitId kernel, std::string_view claimant, std::string_view evidence, std::vector<UnitId> units);
   void note(const Note& note);

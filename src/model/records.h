@@ -24,6 +24,8 @@ enum class RecordKind : std::uint8_t {
   kUnit,
   kAttr,
   kSnapshot,
+  kPass,
+  kBirth,
   kLink,
   kClaim,
   kNote,
@@ -31,7 +33,7 @@ enum class RecordKind : std::uint8_t {
   kSource,
   kEnd
 };
-inline constexpr std::size_t kRecordKinds = 17;
+inline constexpr std::size_t kRecordKinds = 19;
 
 std::string_view record_kind_name(RecordKind kind);
 std::optional<RecordKind> record_kind_from_name(std::string_view name);

@@ -45,9 +45,12 @@ struct Replay::State_ {
   bool check_id(std::size_t given, std::size_t expected, std::string_view what);
   bool check_texts(std::initializer_list<TextId> ids);
   bool check_loc(LocId id);
+  void end_pass(PassId id, const Pass& done);
   bool check_units(const std::vector<UnitId>& ids, std::string_view where);
   bool check_observation(const Observation& value);
   bool check_members(SnapshotId id, const Snapshot& snapshot);
+  bool check_look(const Snapshot& snapshot);
+  bool check_of_compile(const std::vector<UnitId>& ids, CompileId compile);
   void apply(AttrChange change);
   void forget_unwritten(const Snapshot& snapshot);
   std::uint64_t digest_of(const Snapshot& snapshot);
@@ -255,10 +258,36 @@ void Replay::attr(const AttrChange& change) {
   }
 }
 
+// A look belongs to a pass that runs, has none yet, and works on a graph of the same compile.
+bool Replay::State_::check_look(const Snapshot& snapshot) {
+  if (index(snapshot.pass) >= capture.passes.size())
+    return refuse(ErrorCode::kReference, fmt::format("pass {} was never declared", index(snapshot.pass)));
+  const Pass& pass = capture.passes[index(snapshot.pass)];
+  if (pass.ended) return refuse(ErrorCode::kReference, fmt::format("pass {} had ended", index(snapshot.pass)));
+  if (has(pass.last_look))
+    return refuse(ErrorCode::kReference, fmt::format("pass {} has a second look", index(snapshot.pass)));
+  if (index(snapshot.graph) < capture.graphs.size() &&
+      capture.graphs[index(snapshot.graph)].compile != capture.graphs[index(pass.graph)].compile)
+    return refuse(ErrorCode::kReference, "a look is at a graph of another compile than its pass");
+  return true;
+}
+
+bool Replay::State_::check_of_compile(const std::vector<UnitId>& ids, CompileId compile) {
+  if (!check_units(ids, "a pass")) return false;
+  for (const UnitId id : ids) {
+    if (capture.compile_of(id) != compile)
+      return refuse(ErrorCode::kReference, fmt::format("unit {} is of another compile than the pass", name(id)));
+  }
+  return true;
+}
+
 // The snapshot itself: known stage and graph, units of the graph's compile, each once.
 bool Replay::State_::check_members(SnapshotId id, const Snapshot& snapshot) {
   if (!check_id(index(id), capture.snapshots.size(), "snapshot")) return false;
-  if (index(snapshot.stage) >= capture.stages.size())
+  if (has(snapshot.stage) == has(snapshot.pass))
+    return refuse(ErrorCode::kSchema, "a snapshot is of a stage or of a pass, and not of both");
+  if (has(snapshot.pass) && !check_look(snapshot)) return false;
+  if (has(snapshot.stage) && index(snapshot.stage) >= capture.stages.size())
     return refuse(ErrorCode::kReference, "a snapshot is of a stage that was never declared");
   if (index(snapshot.graph) >= capture.graphs.size())
     return refuse(ErrorCode::kReference, "a snapshot is of a graph that was never declared");
@@ -327,13 +356,64 @@ void Replay::snapshot(SnapshotId id, const Snapshot& snapshot) {
   s.pending.clear();
   s.pending_lines.clear();
   s.capture.snapshots.push_back(snapshot);
+  if (has(snapshot.pass)) s.capture.passes[index(snapshot.pass)].last_look = id;
   if (!s.options.check_digests) return;
   const std::uint64_t reached = s.digest_of(snapshot);
   if (reached == snapshot.digest) return;
   s.refuse(ErrorCode::kDigest,
-           fmt::format("snapshot {} (stage \"{}\", graph {}) has digest {}, but the records before it give {}",
-                       index(id), s.capture.stages[index(snapshot.stage)].key, graph_name(s.capture, snapshot.graph),
+           fmt::format("snapshot {} ({}, graph {}) has digest {}, but the records before it give {}", index(id),
+                       look_text(s.capture, snapshot), graph_name(s.capture, snapshot.graph),
                        base::hex64(snapshot.digest), base::hex64(reached)));
+}
+
+void Replay::pass(PassId id, const Pass& pass, bool at_end) {
+  State_& s = *state_;
+  if (!s.accept(RecordKind::kPass)) return;
+  if (at_end) return s.end_pass(id, pass);
+  if (!s.check_id(index(id), s.capture.passes.size(), "pass") || !s.check_loc(pass.loc)) return;
+  if (index(pass.graph) >= s.capture.graphs.size()) {
+    s.refuse(ErrorCode::kReference, "a pass runs on a graph that was never declared");
+  } else if (has(pass.parent) && index(pass.parent) >= s.capture.passes.size()) {
+    s.refuse(ErrorCode::kReference, fmt::format("pass {} was never declared", index(pass.parent)));
+  } else {
+    s.capture.passes.push_back(pass);
+    s.capture.passes.back().first_look = id_at<SnapshotId>(s.capture.snapshots.size());
+  }
+}
+
+void Replay::State_::end_pass(PassId id, const Pass& done) {
+  if (index(id) >= capture.passes.size())
+    return static_cast<void>(refuse(ErrorCode::kReference, fmt::format("pass {} ends but never began", index(id))));
+  Pass& pass = capture.passes[index(id)];
+  if (pass.ended)
+    return static_cast<void>(refuse(ErrorCode::kReference, fmt::format("pass {} had ended", index(id))));
+  const CompileId compile = capture.graphs[index(pass.graph)].compile;
+  for (const auto* ids : {&done.created, &done.erased, &done.changed, &done.retargeted}) {
+    if (!check_of_compile(*ids, compile)) return;
+  }
+  for (const auto& [old_unit, new_unit] : done.replaced) {
+    if (!check_of_compile({old_unit, new_unit}, compile)) return;
+  }
+  pass.ended = true;
+  pass.created = done.created;
+  pass.erased = done.erased;
+  pass.changed = done.changed;
+  pass.retargeted = done.retargeted;
+  pass.replaced = done.replaced;
+}
+
+void Replay::birth(const Birth& birth) {
+  State_& s = *state_;
+  if (!s.accept(RecordKind::kBirth)) return;
+  if (!s.check_units({birth.unit}, "a birth") || !s.check_units(birth.sources, "a birth")) return;
+  if (!s.check_loc(birth.loc) || !s.check_loc(birth.pattern_loc)) return;
+  if (has(birth.pass) && index(birth.pass) >= s.capture.passes.size()) {
+    s.refuse(ErrorCode::kReference, fmt::format("pass {} was never declared", index(birth.pass)));
+  } else if (birth.evidence.empty()) {
+    s.refuse(ErrorCode::kSchema, "a birth has no evidence");
+  } else {
+    s.capture.births.push_back(birth);
+  }
 }
 
 void Replay::link(const Link& link) {

@@ -37,6 +37,18 @@ AttrChange change(std::uint32_t unit, std::uint32_t attr, std::uint32_t at) {
 
 Snapshot snapshot(std::vector<UnitId> units) { return {id<StageId>(0), id<GraphId>(0), std::move(units), 0, false}; }
 
+Pass pass_on(std::uint32_t graph) {
+  Pass pass;
+  pass.graph = id<GraphId>(graph);
+  return pass;
+}
+
+// Of a look at nothing.
+std::uint64_t empty_digest() {
+  const ContentHashes hashes;
+  return SnapshotDigest(hashes).finish();
+}
+
 struct Case {
   const char* name;
   ErrorCode code;
@@ -105,6 +117,47 @@ std::vector<Case> cases() {
       {"WrongDigest", C::kDigest,
        "snapshot 0 (stage \"s\", graph c0.g0) has digest 0000000000000000, but the records before it give",
        [](Replay& r) { r.snapshot(id<SnapshotId>(0), snapshot({id<UnitId>(0)})); }},
+      {"SnapshotOfNothing", C::kSchema, "a snapshot is of a stage or of a pass, and not of both",
+       [](Replay& r) { r.snapshot(id<SnapshotId>(0), {StageId::kNone, id<GraphId>(0), {}, 0, false}); }},
+      {"LookOfNoPass", C::kReference, "pass 0 was never declared",
+       [](Replay& r) {
+         r.snapshot(id<SnapshotId>(0), {StageId::kNone, id<GraphId>(0), {}, 0, false, id<PassId>(0)});
+       }},
+      {"PassOnNoGraph", C::kReference, "a pass runs on a graph that was never declared",
+       [](Replay& r) { r.pass(id<PassId>(0), {}, false); }},
+      {"PassEndsOnly", C::kReference, "pass 0 ends but never began",
+       [](Replay& r) { r.pass(id<PassId>(0), pass_on(0), true); }},
+      {"PassEndsTwice", C::kReference, "pass 0 had ended",
+       [](Replay& r) {
+         r.pass(id<PassId>(0), pass_on(0), false);
+         r.pass(id<PassId>(0), {}, true);
+         r.pass(id<PassId>(0), {}, true);
+       }},
+      {"PassHole", C::kReference, "pass 3 is declared where pass 0 comes next",
+       [](Replay& r) { r.pass(id<PassId>(3), pass_on(0), false); }},
+      {"PassInNoPass", C::kReference, "pass 7 was never declared",
+       [](Replay& r) {
+         Pass pass = pass_on(0);
+         pass.parent = id<PassId>(7);
+         r.pass(id<PassId>(0), pass, false);
+       }},
+      {"PassMakesUnitsOfAnotherCompile", C::kReference, "unit c1.n0 is of another compile than the pass",
+       [](Replay& r) {
+         r.pass(id<PassId>(0), pass_on(0), false);
+         Pass done;
+         done.replaced = {{id<UnitId>(0), id<UnitId>(1)}};
+         r.pass(id<PassId>(0), done, true);
+       }},
+      {"SecondLook", C::kReference, "pass 0 has a second look",
+       [](Replay& r) {
+         r.pass(id<PassId>(0), pass_on(0), false);
+         for (std::uint32_t i = 0; i < 2; ++i)
+           r.snapshot(id<SnapshotId>(i), {StageId::kNone, id<GraphId>(0), {}, empty_digest(), false, id<PassId>(0)});
+       }},
+      {"BirthOfNoUnit", C::kReference, "a birth names a unit that was never declared",
+       [](Replay& r) { r.birth({id<UnitId>(9), PassId::kNone, "match", "", LocId::kNone, LocId::kNone, {}}); }},
+      {"BirthWithoutEvidence", C::kSchema, "a birth has no evidence",
+       [](Replay& r) { r.birth({id<UnitId>(0), PassId::kNone, "", "", LocId::kNone, LocId::kNone, {}}); }},
       {"ClaimOfNoKernel", C::kReference, "a claim names a unit that was never declared",
        [](Replay& r) { r.claim({id<UnitId>(5), "", "", {}}); }},
       {"NoteOfNoGraph", C::kReference, "a note names a compile or graph",

@@ -33,6 +33,9 @@ class Sink {
   virtual void attr(const AttrChange& change) = 0;
   // Closes the attr records before it. After this call everything up to here is safe on disk.
   virtual void snapshot(SnapshotId id, const Snapshot& snapshot) = 0;
+  // `at_end`: the closing record of a pass, with what it did.
+  virtual void pass(PassId id, const Pass& pass, bool at_end) = 0;
+  virtual void birth(const Birth& birth) = 0;
   virtual void link(const Link& link) = 0;
   virtual void claim(const Claim& claim) = 0;
   virtual void note(const Note& note) = 0;

@@ -108,7 +108,7 @@ std::vector<Json> other_values(const Json& value) {
 // witness; a change there gives another capture, not a broken one.)
 bool must_be_noticed(std::string_view kind, std::string_view member) {
   if (kind == "attr" || kind == "run") return kind == "attr" || member == "format";
-  if (kind == "snapshot") return member != "stage" && member != "graph" && member != "full";
+  if (kind == "snapshot") return member != "stage" && member != "pass" && member != "graph" && member != "full";
   if (kind == "unit") return member != "seen_only_as" && member != "graph";
   return (kind == "text" || kind == "loc" || kind == "compile" || kind == "graph") && member == "id";
 }

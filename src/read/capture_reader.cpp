@@ -85,8 +85,8 @@ class Reading {
   static std::string reach(const Capture& capture) {
     if (capture.snapshots.empty()) return "no snapshot is finished";
     const Snapshot& last = capture.snapshots.back();
-    return fmt::format("read up to snapshot {} (stage \"{}\", graph {})", capture.snapshots.size() - 1,
-                       capture.stages[index(last.stage)].key, graph_name(capture, last.graph));
+    return fmt::format("read up to snapshot {} ({}, graph {})", capture.snapshots.size() - 1, look_text(capture, last),
+                       graph_name(capture, last.graph));
   }
 
   const ReadOptions& options_;

@@ -35,6 +35,7 @@ void add_stages(const Capture& capture, std::vector<CompileSummary>& compiles) {
   for (std::size_t i = 0; i < capture.snapshots.size(); ++i) {
     const SnapshotId id = id_at<SnapshotId>(i);
     const Snapshot& snapshot = capture.snapshots[i];
+    if (!has(snapshot.stage)) continue;
     StageSummary& cell = table[index(capture.compile_of(id)) * stages + index(snapshot.stage)];
     ++cell.snapshots;
     cell.units += snapshot.units.size();

@@ -38,7 +38,10 @@ constexpr std::string_view kGraphMembers[] = {"id", "kind", "direction", "path"}
 constexpr std::string_view kUnitMembers[] = {"id", "graph", "kind", "seen_only_as"};
 constexpr std::string_view kAttrMembers[] = {"unit", "attr", "at",  "state", "python_type",
                                              "repr", "text", "loc", "refs"};
-constexpr std::string_view kSnapshotMembers[] = {"id", "stage", "graph", "units", "digest", "full"};
+constexpr std::string_view kSnapshotMembers[] = {"id", "stage", "graph", "units", "digest", "full", "pass"};
+constexpr std::string_view kPassMembers[] = {"phase",  "id",      "graph",      "name",     "subsystem", "kind",   "parent",
+                                             "loc",    "created", "erased",     "changed",  "retargeted", "replaced", "by"};
+constexpr std::string_view kBirthMembers[] = {"unit", "pass", "evidence", "pattern", "pattern_loc", "loc", "sources"};
 constexpr std::string_view kLinkMembers[] = {"kind", "from", "to"};
 constexpr std::string_view kClaimMembers[] = {"kernel", "claimant", "evidence", "units"};
 constexpr std::string_view kNoteMembers[] = {"code", "severity", "text", "compile", "graph"};
@@ -136,6 +139,8 @@ struct RecordReader::State_ {
   void unit();
   void attr();
   void snapshot();
+  void pass();
+  void birth();
   void link();
   void claim();
   void note();
@@ -365,21 +370,72 @@ void RecordReader::State_::attr() {
 void RecordReader::State_::snapshot() {
   if (!record.expect(kSnapshotMembers)) return;
   const SnapshotId id = static_cast<SnapshotId>(static_cast<std::uint32_t>(record.integer(0, 0, kMaxId)));
-  const std::string_view stage_key = record.text(1), graph_name = record.text(2), digest_text = record.text(4);
+  const std::string_view stage_key = record.text(1, {}), graph_name = record.text(2), digest_text = record.text(4);
   Snapshot value;
   value.full = record.boolean(5, false);
   if (!record.ok()) return;
-  const auto stage = stages.find(stage_key);
-  if (stage == stages.end())
-    undeclared("stage", stage_key);
-  else
-    value.stage = stage->second;
+  value.pass = number<PassId>(6);
+  if (record.has(1)) {
+    const auto stage = stages.find(stage_key);
+    if (stage == stages.end())
+      undeclared("stage", stage_key);
+    else
+      value.stage = stage->second;
+  }
   value.graph = graph_id(graph_name);
   const auto digest = parse_digest(digest_text);
   if (!digest) record.refuse(ErrorCode::kSchema, "\"digest\" must be 16 hexadecimal digits");
   value.digest = digest.value_or(0);
   value.units = unit_ids(3);
   if (record.ok()) sink.snapshot(id, value);
+}
+
+void RecordReader::State_::pass() {
+  if (!record.expect(kPassMembers)) return;
+  const std::string_view phase = record.text(0);
+  if (record.ok() && phase != "start" && phase != "end")
+    record.refuse(ErrorCode::kSchema, "\"phase\" must be start or end");
+  const PassId id = static_cast<PassId>(static_cast<std::uint32_t>(record.integer(1, 0, kMaxId)));
+  Pass value;
+  const bool at_end = phase == "end";
+  for (std::size_t i = 2; i < std::size(kPassMembers) && record.ok(); ++i) {
+    if (record.has(i) && (i >= 8) != at_end)
+      record.refuse(ErrorCode::kSchema, fmt::format("\"{}\" has no place at the {} of a pass", kPassMembers[i], phase));
+  }
+  if (!at_end) {
+    const std::string_view graph_name = record.text(2);
+    value.name = string(3);
+    value.subsystem = string(4);
+    value.kind = enumeration(5, pass_kind_from_name, PassKind::kPass, true);
+    value.parent = number<PassId>(6);
+    value.loc = number<LocId>(7);
+    if (record.ok()) value.graph = graph_id(graph_name);
+  } else {
+    value.created = unit_ids(8);
+    value.erased = unit_ids(9);
+    value.changed = unit_ids(10);
+    value.retargeted = unit_ids(11);
+    const std::vector<UnitId> from = unit_ids(12);
+    const std::vector<UnitId> to = unit_ids(13);
+    if (record.ok() && from.size() != to.size())
+      record.refuse(ErrorCode::kSchema, "\"replaced\" and \"by\" differ in length");
+    for (std::size_t i = 0; record.ok() && i < from.size(); ++i) value.replaced.emplace_back(from[i], to[i]);
+  }
+  if (record.ok()) sink.pass(id, value, at_end);
+}
+
+void RecordReader::State_::birth() {
+  if (!record.expect(kBirthMembers)) return;
+  const std::string_view unit = record.text(0);
+  Birth value;
+  value.pass = number<PassId>(1);
+  value.evidence = needed(2);
+  value.pattern = string(3);
+  value.pattern_loc = number<LocId>(4);
+  value.loc = number<LocId>(5);
+  if (record.ok()) value.unit = unit_id(unit);
+  value.sources = unit_ids(6);
+  if (record.ok()) sink.birth(value);
 }
 
 void RecordReader::State_::link() {
@@ -451,7 +507,7 @@ void RecordReader::State_::read(RecordKind kind) {
   using Method = void (State_::*)();
   static constexpr std::array<Method, model::kRecordKinds> kMethods = {
       &State_::run,     &State_::stage, &State_::attr_kind,      &State_::hook,   &State_::text,     &State_::loc,
-      &State_::compile, &State_::graph, &State_::unit,           &State_::attr,   &State_::snapshot, &State_::link,
+      &State_::compile, &State_::graph, &State_::unit,           &State_::attr,   &State_::snapshot, &State_::pass, &State_::birth, &State_::link,
       &State_::claim,   &State_::note,  &State_::volatile_value, &State_::source, &State_::end};
   (this->*kMethods[static_cast<std::size_t>(kind)])();
 }

@@ -36,13 +36,13 @@ TEST(Validate, CountsWhatItSaw) {
   EXPECT_EQ(report->path, path);
   EXPECT_EQ(report->format_version, 1);
   EXPECT_EQ(report->bytes, text.size());
-  EXPECT_EQ(report->records.at("snapshot"), 5U);
+  EXPECT_EQ(report->records.at("snapshot"), 6U);
   EXPECT_EQ(report->records.at("end"), 1U);
   std::uint64_t records = 0;
   for (const auto& [kind, count] : report->records) records += count;
   EXPECT_EQ(report->lines, records);
-  EXPECT_EQ(report->snapshots, 5U);
-  EXPECT_EQ(report->digests_reached, 5U);
+  EXPECT_EQ(report->snapshots, 6U);
+  EXPECT_EQ(report->digests_reached, 6U);
   EXPECT_EQ(report->full_snapshots, 0U);
   EXPECT_TRUE(report->complete);
   EXPECT_FALSE(report->torn_or_partial());
@@ -62,7 +62,7 @@ TEST(Validate, ReportsATornFile) {
             path + ":" + std::to_string(report->lines) + ": the file stops inside a record [torn-capture]");
   EXPECT_TRUE(report->torn_or_partial());
   EXPECT_EQ(report->errors, 1U);
-  EXPECT_EQ(report->digests_reached, 5U);
+  EXPECT_EQ(report->digests_reached, 6U);
 }
 
 TEST(Validate, RefusesAChangedDigest) {

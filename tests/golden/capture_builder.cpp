@@ -42,6 +42,12 @@ class TeeSink final : public model::Sink {
   void snapshot(SnapshotId id, const Snapshot& v) override {
     both([&](auto& s) { s.snapshot(id, v); });
   }
+  void pass(PassId id, const Pass& v, bool at_end) override {
+    both([&](auto& s) { s.pass(id, v, at_end); });
+  }
+  void birth(const Birth& v) override {
+    both([&](auto& s) { s.birth(v); });
+  }
   void link(const Link& v) override {
     both([&](auto& s) { s.link(v); });
   }

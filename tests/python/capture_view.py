@@ -31,6 +31,8 @@ class CaptureView:
                     state.setdefault(change["unit"], {})[change["attr"]] = change
                 pending = []
                 seen = {unit: dict(state.get(unit, {})) for unit in record.get("units", [])}
+                if "stage" not in record:
+                    continue  # a look at the end of a pass: its changes count from here on
                 self.snapshots.append({"stage": record["stage"], "graph": record["graph"], "units": seen})
             elif kind == "end":
                 self.end = record
