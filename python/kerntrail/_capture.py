@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-LEVELS = ("borders",)
+LEVELS = ("borders", "passes", "origins")
 SOURCES = ("none", "lines", "files")
 
 _lock = threading.Lock()
@@ -60,7 +60,7 @@ class Capture:
 def open_capture(
     path: str | os.PathLike[str],
     *,
-    level: str = "borders",
+    level: str = "passes",
     replace: bool = False,
     source: str = "lines",
     timing: bool = False,
@@ -74,7 +74,7 @@ def open_capture(
     """
     global _open
     if level not in LEVELS:
-        raise ValueError(f"unknown level {level!r}: this version has {', '.join(LEVELS)}")
+        raise ValueError(f"unknown level {level!r}: choose one of {', '.join(LEVELS)}")
     if source not in SOURCES:
         raise ValueError(f"unknown source mode {source!r}: choose one of {', '.join(SOURCES)}")
     import torch
@@ -89,6 +89,7 @@ def open_capture(
             replace=replace,
             source=source,
             timing=timing,
+            level=LEVELS.index(level),
             run=[("tool", f"kerntrail {__version__}"), ("torch", torch.__version__),
                  ("python", platform.python_version()), ("platform", f"{sys.platform}-{platform.machine()}")],
             settings=list({"level": level, "source": source, **_torch_settings(torch), **(settings or {})}.items()),
@@ -105,7 +106,7 @@ def open_capture(
 
 @contextmanager
 def capture(
-    path: str | os.PathLike[str], *, level: str = "borders", replace: bool = False, source: str = "lines", timing: bool = False
+    path: str | os.PathLike[str], *, level: str = "passes", replace: bool = False, source: str = "lines", timing: bool = False
 ) -> Iterator[Capture]:
     """Watches every torch.compile inside the block and writes the capture to `path` (.ndjson, .ndjson.gz, .ndjson.zst).
 

@@ -19,6 +19,8 @@ namespace kerntrail::probe {
 namespace nb = nanobind;
 
 // One call of a hooked function. `result` is invalid before the call, and after it when the original raised.
+struct HookSite;
+
 struct Call {
   nb::handle args;    // tuple; args[0] is self for methods
   nb::handle kwargs;  // dict or invalid
@@ -26,11 +28,12 @@ struct Call {
   bool raised = false;
   std::string error;  // "ValueError: text" when raised
   std::shared_ptr<void> state;  // what `before` leaves for `after`
+  std::size_t token = 0;        // the same for light hooks, which must not allocate
+  HookSite* site = nullptr;
 
   nb::handle arg(std::size_t i, const char* name) const;
 };
 
-struct HookSite;
 using Observer = std::function<void(Call&)>;
 
 // Runs an observer's body: takes the session's lock, measures time, swallows and counts every error.
@@ -43,6 +46,7 @@ struct HookSite {
   Observer after;   // may be empty
   Guard guard;
   bool active = false;
+  bool light = false;  // runs on every FX node: without lock and clock, and it may only touch its own thread's state
   bool fail_before = false;  // tests: the observer throws on purpose
   bool fail_after = false;
   nb::object owner;     // module or class

@@ -18,7 +18,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-SessionOptions make_options(const std::string& path, bool replace, const std::string& source, bool timing,
+SessionOptions make_options(const std::string& path, bool replace, const std::string& source, bool timing, int level,
                             const Pairs& run, const Pairs& settings, const std::vector<std::string>& torch_paths,
                             const std::vector<std::string>& package_paths,
                             const std::vector<std::string>& standard_paths, const std::string& working_directory,
@@ -28,6 +28,7 @@ SessionOptions make_options(const std::string& path, bool replace, const std::st
   out.replace = replace;
   out.source = source;
   out.timing = timing;
+  out.level = static_cast<Level>(level);
   for (const auto& [key, value] : run) {
     if (key == "tool") out.run.tool = value;
     if (key == "torch") out.run.torch = value;
@@ -106,14 +107,14 @@ NB_MODULE(_native, m) {
   nb::class_<Handle>(m, "Session")
       .def(
           "__init__",
-          [](Handle* self, const std::string& path, bool replace, const std::string& source, bool timing,
+          [](Handle* self, const std::string& path, bool replace, const std::string& source, bool timing, int level,
              const Pairs& run, const Pairs& settings, const std::vector<std::string>& torch_paths,
              const std::vector<std::string>& package_paths, const std::vector<std::string>& standard_paths,
              const std::string& working_directory, const Pairs& fail) {
-            new (self) Handle{open_session(make_options(path, replace, source, timing, run, settings, torch_paths,
+            new (self) Handle{open_session(make_options(path, replace, source, timing, level, run, settings, torch_paths,
                                                         package_paths, standard_paths, working_directory, fail))};
           },
-          nb::kw_only(), nb::arg("path"), nb::arg("replace"), nb::arg("source"), nb::arg("timing"), nb::arg("run"),
+          nb::kw_only(), nb::arg("path"), nb::arg("replace"), nb::arg("source"), nb::arg("timing"), nb::arg("level"), nb::arg("run"),
           nb::arg("settings"), nb::arg("torch_paths"), nb::arg("package_paths"), nb::arg("standard_paths"),
           nb::arg("working_directory"), nb::arg("fail") = Pairs{})
       .def("install_hooks", [](Handle& h) { h.session->install_hooks(); })

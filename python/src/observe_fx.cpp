@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kReprLimit = 200;
 constexpr std::size_t kModulesReprLimit = 1000;  // before ids are taken out; cut to kReprLimit after
 constexpr int kMaxChainDepth = 16;
+constexpr std::string_view kFromOutside = "an input from outside its graph";
 
 // Attribute names used for every node, interned once.
 struct Names {
@@ -62,8 +63,8 @@ std::uint64_t signature_of(nb::handle object) {
 
 class NodeReader {
  public:
-  NodeReader(Session& session, CompileState& compile)
-      : session_(session), compile_(compile), recorder_(session.recorder()), attr_(session.tables().attr) {}
+  NodeReader(Session& session, CompileState& compile, std::string_view unknown_inputs = kFromOutside)
+      : session_(session), compile_(compile), unknown_inputs_(unknown_inputs), recorder_(session.recorder()), attr_(session.tables().attr) {}
 
   model::ObservedUnit read(nb::handle node, UnitId unit) {
     model::ObservedUnit out{unit, {}};
@@ -139,7 +140,7 @@ class NodeReader {
     while (iterator.is_valid()) {
       const nb::object input = nb::steal(PyIter_Next(iterator.ptr()));
       if (!input.is_valid()) break;
-      o.refs.push_back(unit_of_node(session_, compile_, input, "an input from outside its graph"));
+      o.refs.push_back(unit_of_node(session_, compile_, input, unknown_inputs_));
     }
     if (PyErr_Occurred()) {
       clear_error();
@@ -356,9 +357,12 @@ class NodeReader {
 
   Session& session_;
   CompileState& compile_;
+  std::string_view unknown_inputs_;
   model::Recorder& recorder_;
   const Tables::Attrs& attr_;
 };
+
+}  // namespace
 
 // Every node of a graph in order. Nodes are linked in a ring through the root.
 std::vector<nb::object> nodes_of(nb::handle graph) {
@@ -372,7 +376,7 @@ std::vector<nb::object> nodes_of(nb::handle graph) {
   return out;
 }
 
-GraphId graph_id_of(Session& session, CompileState& compile, nb::handle graph, std::string_view direction,
+GraphId fx_graph_id(Session& session, CompileState& compile, nb::handle graph, std::string_view direction,
                     std::string_view path) {
   const auto it = compile.graphs.find(graph.ptr());
   if (it != compile.graphs.end()) return it->second;
@@ -383,8 +387,6 @@ GraphId graph_id_of(Session& session, CompileState& compile, nb::handle graph, s
   return id;
 }
 
-}  // namespace
-
 nb::object graph_of(nb::handle module_or_graph) {
   if (!is_valid(module_or_graph)) return {};
   if (get(module_or_graph, names().root).is_valid()) return nb::borrow(module_or_graph);
@@ -394,7 +396,7 @@ nb::object graph_of(nb::handle module_or_graph) {
 
 SnapshotId snapshot_fx(Session& session, CompileState& compile, nb::handle graph, StageId stage,
                        std::string_view direction, std::string_view path) {
-  const GraphId id = graph_id_of(session, compile, graph, direction, path);
+  const GraphId id = fx_graph_id(session, compile, graph, direction, path);
   const std::vector<nb::object> nodes = nodes_of(graph);
   std::vector<UnitId> units;
   units.reserve(nodes.size());
@@ -413,14 +415,19 @@ SnapshotId snapshot_fx(Session& session, CompileState& compile, nb::handle graph
   return session.recorder().snapshot(stage, id, observed);
 }
 
+model::ObservedUnit read_node(Session& session, CompileState& compile, nb::handle node, UnitId unit,
+                              std::string_view why) {
+  return NodeReader(session, compile, why).read(node, unit);
+}
+
 void remember_names(Session& session, CompileState& compile, nb::handle graph) {
-  const GraphId id = graph_id_of(session, compile, graph, "none", "");
+  const GraphId id = fx_graph_id(session, compile, graph, "none", "");
   NamedGraph& named = compile.named[static_cast<std::int64_t>(address(graph))];
   named.graph = id;
   for (const nb::object& node : nodes_of(graph)) {
-    const auto unit = compile.units.find(node.ptr());
+    const UnitId unit = unit_behind(compile, node.ptr());
     const auto name = text(get(node, names().name));
-    if (unit != compile.units.end() && name) named.by_name[*name] = unit->second;
+    if (has(unit) && name) named.by_name[*name] = unit;
   }
 }
 
@@ -429,7 +436,7 @@ UnitId unit_of_node(Session& session, CompileState& compile, nb::handle node, st
   if (!inserted) return it->second;
   compile.keep.push_back(nb::borrow(node));
   const nb::object graph = attribute(node, "graph");
-  const GraphId id = graph_id_of(session, compile, graph.is_valid() ? nb::handle(graph) : node, "none", "");
+  const GraphId id = fx_graph_id(session, compile, graph.is_valid() ? nb::handle(graph) : node, "none", "");
   const std::string name = text(get(node, names().name)).value_or("?");
   const UnitId unit = session.recorder().unit(id, UnitKind::kFxNode, fmt::format("{}: {}", why, name));
   compile.units[node.ptr()] = unit;

@@ -15,6 +15,15 @@ nb::object graph_of(nb::handle module_or_graph);
 SnapshotId snapshot_fx(Session& session, CompileState& compile, nb::handle graph, StageId stage,
                        std::string_view direction, std::string_view path);
 
+// One node, read as it is. Inputs that no look has shown are declared as seen only through `why`.
+model::ObservedUnit read_node(Session& session, CompileState& compile, nb::handle node, UnitId unit,
+                              std::string_view why);
+// Every node of a graph in order.
+std::vector<nb::object> nodes_of(nb::handle graph);
+// The graph's id; given at first sight.
+GraphId fx_graph_id(Session& session, CompileState& compile, nb::handle graph, std::string_view direction,
+                    std::string_view path);
+
 // Lets later from_node chains find this graph's nodes by (id(graph), name): nodes already known keep their unit.
 void remember_names(Session& session, CompileState& compile, nb::handle graph);
 

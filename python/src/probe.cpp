@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "fx_hooks.h"
 #include "observe_fx.h"
 #include "observe_ir.h"
 #include "observe_kernels.h"
+#include "observe_passes.h"
 #include "python_text.h"
 
 namespace kerntrail::probe {
@@ -64,9 +66,10 @@ struct FrameScope {
   std::size_t depth;          // of the frame it put on
   bool owns_compile = false;  // the call of compile_fx itself
   std::int64_t hits_before = 0;
+  TracingScope tracing;
 
   FrameScope(Session& s, std::shared_ptr<CompileState> c, std::size_t d)
-      : session(s.shared_from_this()), compile(std::move(c)), depth(d) {}
+      : session(s.shared_from_this()), compile(std::move(c)), depth(d), tracing(s, compile) {}
   FrameScope(const FrameScope&) = delete;
   FrameScope& operator=(const FrameScope&) = delete;
   // Runs between the original's return and the caller: an exception of the original is pending and must stay.
@@ -234,8 +237,9 @@ void pre_grad_before(Session& session, Call& call) {
   Frame& frame = enter_compile(session, stage_parents.empty());
   auto scope = std::make_shared<StageScope>(module);
   call.state = scope;
-  snapshot_fx(session, *frame.compile, graph, session.tables().stage.fx_pre_grad, "none", scope->path);
+  look_at_border(session, frame, graph, session.tables().stage.fx_pre_grad, "none", scope->path);
   remember_names(session, *frame.compile, graph);
+  enter_pass(session, call.args, graph, {"pre_grad_passes", {}, PassKind::kStage, LocId::kNone});
 }
 
 void pre_grad_after(Session& session, Call& call) {
@@ -243,7 +247,37 @@ void pre_grad_after(Session& session, Call& call) {
   if (!frame || call.raised) return;
   // The graph that AOT traces is the one that comes out; surviving nodes keep their units.
   const nb::object graph = graph_of(is_valid(call.result) ? call.result : call.arg(0, "gm"));
-  if (graph.is_valid()) remember_names(session, *frame->compile, graph);
+  if (!graph.is_valid()) return;
+  leave_pass(session, call.args, graph);
+  remember_names(session, *frame->compile, graph);
+}
+
+// In training the partitioner runs the joint passes; in inference the graph is not shared with a backward.
+thread_local int partitioning = 0;
+
+void partition_before(Session&, Call& call) {
+  ++partitioning;
+  call.token = 1;
+}
+void partition_after(Session&, Call& call) {
+  if (call.token != 0) --partitioning;
+}
+
+void joint_before(Session& session, Call& call) {
+  const nb::handle module = call.arg(0, "gm");
+  const nb::object graph = graph_of(module);
+  Frame* frame = session.current_frame();
+  if (!graph.is_valid() || !frame) return;
+  auto scope = std::make_shared<StageScope>(module);
+  call.state = scope;
+  look_at_border(session, *frame, graph, session.tables().stage.fx_joint, partitioning > 0 ? "joint" : "inference",
+                 scope->path);
+  enter_pass(session, call.args, graph, {"joint_graph_passes", {}, PassKind::kStage, LocId::kNone});
+}
+
+void joint_after(Session& session, Call& call) {
+  if (call.raised) return;
+  leave_pass(session, call.args, graph_of(is_valid(call.result) ? call.result : call.arg(0, "gm")));
 }
 
 void post_grad_before(Session& session, Call& call) {
@@ -253,7 +287,8 @@ void post_grad_before(Session& session, Call& call) {
   if (!graph.is_valid() || !frame) return;
   auto scope = std::make_shared<StageScope>(module);
   call.state = scope;
-  snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_aten, frame->direction, scope->path);
+  look_at_border(session, *frame, graph, session.tables().stage.fx_aten, frame->direction, scope->path);
+  enter_pass(session, call.args, graph, {"post_grad_passes", {}, PassKind::kStage, LocId::kNone});
 }
 
 void post_grad_after(Session& session, Call& call) {
@@ -261,7 +296,9 @@ void post_grad_after(Session& session, Call& call) {
   const nb::object graph = graph_of(call.arg(0, "gm"));
   if (!frame || call.raised || !graph.is_valid()) return;
   const std::string path = call.state ? std::static_pointer_cast<StageScope>(call.state)->path : std::string();
-  snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_post_grad, frame->direction, path);
+  leave_pass(session, call.args, graph);
+  look_at_border(session, *frame, graph, session.tables().stage.fx_post_grad, frame->direction, path);
+  if (stage_parents.size() <= 1) tracing().quiet = true;  // of the outermost graph: what follows is its lowering
 }
 
 bool border_works(Session& session, std::string_view label) {
@@ -276,7 +313,7 @@ void custom_pre_grad_before(Session& session, Call& call) {
   const nb::object graph = graph_of(call.arg(1, "graph"));
   Frame* frame = session.current_frame();
   if (!frame || !graph.is_valid() || border_works(session, kPreGrad)) return;
-  snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_pre_grad, "none", "");
+  look_at_border(session, *frame, graph, session.tables().stage.fx_pre_grad, "none", "");
   remember_names(session, *frame->compile, graph);
 }
 
@@ -284,7 +321,7 @@ void custom_post_before(Session& session, Call& call) {
   const nb::object graph = graph_of(call.arg(1, "graph"));
   Frame* frame = session.current_frame();
   if (!frame || !graph.is_valid() || border_works(session, kPostGrad)) return;
-  snapshot_fx(session, *frame->compile, graph, session.tables().stage.fx_post_grad, frame->direction, "");
+  look_at_border(session, *frame, graph, session.tables().stage.fx_post_grad, frame->direction, "");
 }
 
 // ---- IR, OpSpecs, kernels -----------------------------------------------------------------------------------------
@@ -370,6 +407,8 @@ struct Row {
   Handler before;
   Handler after;
   const char* lost;
+  Level level = Level::kBorders;  // the lowest at which it is put in place
+  bool light = false;
 };
 
 #define KERNTRAIL_SPYRE_MODULES(torch_spyre, ours) "torch_spyre." torch_spyre " kerntrail.spyre." ours
@@ -381,6 +420,10 @@ constexpr Row kTable[] = {
      "stage fx_pre_grad"},
     {nullptr, "torch._inductor.compile_fx", "_InProcessFxCompile.codegen_and_compile", codegen_before, codegen_after,
      "direction of graphs, and to which compile a lazy backward belongs"},
+    {nullptr, "torch._inductor.compile_fx", "_recursive_joint_graph_passes", joint_before, joint_after,
+     "stage fx_joint"},
+    {nullptr, "torch._inductor.compile_fx", "partition_fn", partition_before, partition_after,
+     "which joint graphs hold a backward", Level::kBorders, true},
     {nullptr, "torch._inductor.compile_fx", "_recursive_post_grad_passes", post_grad_before, post_grad_after,
      "stages fx_aten and fx_post_grad"},
     {nullptr, "torch._inductor.graph", "GraphLowering._update_scheduler", scheduler_before, nullptr,
@@ -405,6 +448,40 @@ constexpr Row kTable[] = {
      "SuperDSCScheduling.define_kernel", nullptr, define_kernel_after, "kernels of Spyre-format back ends"},
     {"stage6_output_dir", KERNTRAIL_SPYRE_MODULES("execution.async_compile", "async_compile"), "get_output_dir",
      nullptr, output_dir_after, "stage superdsc"},
+    {nullptr, "torch.fx.passes.graph_transform_observer", "GraphTransformObserver.__enter__", observer_enter_before,
+     nullptr, "where passes begin", Level::kPasses},
+    {nullptr, "torch.fx.passes.graph_transform_observer", "GraphTransformObserver.__exit__", nullptr,
+     observer_exit_after, "what each pass did", Level::kPasses},
+    {nullptr, "torch.fx.passes.graph_transform_observer", "GraphTransformObserver.apply_gm_pass", apply_pass_before,
+     nullptr, "where passes are defined", Level::kPasses, true},
+    {nullptr, "torch.fx.passes.graph_transform_observer", "GraphTransformObserver.apply_graph_pass", apply_pass_before,
+     nullptr, "where passes are defined", Level::kPasses, true},
+    {nullptr, "torch._inductor.compile_fx", "view_to_reshape", stage_function_before, stage_function_after,
+     "changes before the post-grad passes, as a pass of their own", Level::kPasses},
+    {nullptr, "torch._inductor.compile_fx", "fake_tensor_prop", stage_function_before, stage_function_after,
+     "changes while fake tensors are propagated, as a pass of their own", Level::kPasses},
+    {nullptr, "torch._inductor.fx_passes.joint_graph", "canonicalize_aten_ir_passes", stage_function_before,
+     stage_function_after, "changes of canonicalization, as a pass of their own", Level::kPasses},
+    {nullptr, "torch._inductor.freezing", "freeze", second_stage_function_before, second_stage_function_after,
+     "changes of freezing, as a pass of their own", Level::kPasses},
+    {nullptr, "torch._inductor.freezing", "freezing_passes", stage_function_before, stage_function_after,
+     "changes of the freezing passes, as a pass of their own", Level::kPasses},
+    {nullptr, "torch._inductor.freezing", "constant_fold", stage_function_before, stage_function_after,
+     "changes of constant folding, as a pass of their own", Level::kPasses},
+    {nullptr, "torch.fx", "Graph.create_node", nullptr, create_node_after, "which pattern and line made a node",
+     Level::kPasses, true},
+    {nullptr, "torch.fx", "Graph.node_copy", node_copy_before, node_copy_after, "which node a node is a copy of",
+     Level::kPasses, true},
+    {nullptr, "torch.fx", "Interpreter.run_node", run_node_before, run_node_after,
+     "which node was interpreted when another was made", Level::kPasses, true},
+    {nullptr, "torch.fx", "Node.replace_all_uses_with", replace_uses_before, nullptr, "which node replaced which",
+     Level::kPasses, true},
+    {nullptr, "torch._inductor.pattern_matcher", "LoweringPatternEntry.apply", apply_pattern_before,
+     apply_pattern_after, "what lowering patterns matched", Level::kPasses, true},
+    {nullptr, "torch._inductor.pattern_matcher", "GraphPatternEntry.apply", apply_pattern_before, apply_pattern_after,
+     "what graph patterns matched", Level::kPasses, true},
+    {nullptr, "torch._inductor.pattern_matcher", "ReplacementPatternEntry.apply", apply_pattern_before,
+     apply_pattern_after, "what replacement patterns matched", Level::kPasses, true},
     {nullptr, "kerntrail.spyre.backend", "fall_back", fall_back_before, nullptr, "why graphs went to stock Inductor"},
 };
 
@@ -441,10 +518,12 @@ Observer bind(Session& session, Handler handler) {
 std::vector<std::shared_ptr<HookSite>> make_hook_table(Session& session) {
   std::vector<std::shared_ptr<HookSite>> out;
   for (const Row& row : kTable) {
+    if (row.level > session.options().level) continue;
     auto site = std::make_shared<HookSite>();
     resolve(row, *site);
     site->record.label = row.label ? row.label : site->record.attribute;
     site->record.lost = row.lost;
+    site->light = row.light;
     site->before = bind(session, row.before);
     site->after = bind(session, row.after);
     out.push_back(std::move(site));

@@ -42,6 +42,10 @@ std::string last_line(std::string_view text) {
 }  // namespace
 
 void CompileState::release() {
+  births.clear();
+  watches.clear();
+  last_border.clear();
+  loose_replacements.clear();
   units.clear();
   graphs.clear();
   for (auto& role : values) role.clear();
@@ -150,6 +154,8 @@ Frame* Session::current_frame() {
   auto& stack = frames();
   return stack.empty() ? nullptr : &stack.back();
 }
+
+std::vector<PassScope>& Session::passes() { return thread_state().passes; }
 
 std::vector<Note>& Session::pending_notes() { return thread_state().pending_notes; }
 

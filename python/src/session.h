@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include <array>
+#include <chrono>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -16,22 +17,28 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph_watch.h"
 #include "hook.h"
 #include "kerntrail/capture.h"
 #include "model/ndjson_writer.h"
 #include "model/recorder.h"
 #include "source_text.h"
 #include "stages.h"
+#include "tracing.h"
 
 namespace kerntrail::probe {
 
 namespace nb = nanobind;
+
+// How much is watched: stage borders, every pass as differences, also the frame that made each node.
+enum class Level : std::uint8_t { kBorders, kPasses, kOrigins };
 
 struct SessionOptions {
   std::string path;
   bool replace = false;
   std::string source = "lines";  // none, lines, files
   bool timing = false;
+  Level level = Level::kPasses;
   RunInfo run;
   FrameRules frames;
   std::vector<std::pair<std::string, std::string>> fail;  // tests: (hook label, "before" or "after")
@@ -79,6 +86,10 @@ struct CompileState {
   std::unordered_map<PyObject*, GraphId> graphs;
   std::array<std::unordered_map<PyObject*, CachedValue>, kRoleCount> values;
   std::vector<nb::object> keep;
+  std::unordered_map<PyObject*, NodeBirth> births;                     // by node
+  std::unordered_map<PyObject*, std::unique_ptr<GraphWatch>> watches;  // by graph
+  std::unordered_map<GraphId, std::string> last_border;                // what was last looked at, for names of gaps
+  std::vector<std::pair<nb::object, nb::object>> loose_replacements;   // said outside any pass
   // Plain data; kept for a lazy backward.
   std::unordered_map<std::int64_t, NamedGraph> named;  // by id(graph)
   std::unordered_map<std::string, std::size_t> object_ids;       // id() texts met in data, by order
@@ -95,9 +106,25 @@ struct Frame {
   std::shared_ptr<PendingGraph> pending;
 };
 
+// A pass that runs in a thread, innermost last.
+struct PassScope {
+  PyObject* owner = nullptr;  // closes it; compared by identity while its call lasts
+  std::shared_ptr<CompileState> compile;
+  nb::object graph;
+  GraphId graph_id = GraphId::kNone;
+  PassId id = PassId::kNone;
+  PassKind kind = PassKind::kPass;
+  std::string name, direction, path;
+  std::size_t inner = 0;  // passes that ran within it
+  std::chrono::steady_clock::time_point began;
+  std::vector<std::pair<nb::object, nb::object>> replaced;  // old, new
+  std::vector<model::ObservedUnit> transient;               // matched nodes that no look has shown
+};
+
 // What one thread does; kept in the session, so that it goes with it.
 struct ThreadState {
   std::vector<Frame> frames;
+  std::vector<PassScope> passes;
   std::vector<Note> pending_notes;  // wait for the compile that follows (reasons for falling back to stock Inductor)
 };
 
@@ -130,6 +157,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Frame* current_frame();        // nullptr outside any compile
 
   std::vector<Note>& pending_notes();  // of the calling thread
+  std::vector<PassScope>& passes();    // of the calling thread
+  std::string_view stage_key(StageId stage) const { return tables_.keys[index(stage)]; }
 
   void note(std::string_view code, Severity severity, std::string_view text, CompileId compile = CompileId::kNone);
 

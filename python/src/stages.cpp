@@ -11,6 +11,7 @@ struct StageRow {
 
 constexpr StageRow kStages[] = {
     {&Tables::Stages::fx_pre_grad, "fx_pre_grad", "FX Graph (pre-grad)", "compute node", "FX", 20},
+    {&Tables::Stages::fx_joint, "fx_joint", "FX Graph (joint)", "compute node", "FX", 30},
     {&Tables::Stages::fx_aten, "fx_aten", "FX Graph (before post-grad)", "compute node", "FX", 40},
     {&Tables::Stages::fx_post_grad, "fx_post_grad", "FX Graph (post-grad)", "compute node", "FX", 50},
     {&Tables::Stages::ir_pre_pass, "ir_pre_pass", "LoopLevelIR (pre-pass)", "operation", "IR", 60},
@@ -70,6 +71,7 @@ Tables Tables::declare(model::Recorder& recorder) {
   Tables out{};
   for (const StageRow& row : kStages) {
     out.stage.*row.slot = recorder.stage({row.key, row.title, row.noun, row.layer, row.order});
+    out.keys.push_back(row.key);
   }
   for (const AttrRow& row : kAttrs) {
     out.attr.*row.slot = recorder.attr_kind({row.name, row.type, row.layer, row.first_stage, row.layer[0] != '\0'});

@@ -3,6 +3,9 @@
 // Must not know: how a value is read.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "kerntrail/capture.h"
 #include "model/recorder.h"
 
@@ -10,7 +13,7 @@ namespace kerntrail::probe {
 
 struct Tables {
   struct Stages {
-    StageId fx_pre_grad, fx_aten, fx_post_grad, ir_pre_pass, ir_post_pass, op_spec, superdsc, kernel;
+    StageId fx_pre_grad, fx_joint, fx_aten, fx_post_grad, ir_pre_pass, ir_post_pass, op_spec, superdsc, kernel;
   } stage;
   struct Attrs {
     // every unit
@@ -28,6 +31,8 @@ struct Tables {
     AttrId comment, detailed, op_keys, fields_found, parse_error;
     AttrId debug_handle;
   } attr;
+
+  std::vector<std::string_view> keys;  // by StageId
 
   // Declares everything, in table order.
   static Tables declare(model::Recorder& recorder);

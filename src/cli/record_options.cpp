@@ -37,9 +37,10 @@ void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::stri
   app.add_option("-o", out.output, "The capture file; .gz and .zst are compressed. An existing file is replaced")
       ->capture_default_str()
       ->type_name("FILE");
-  app.add_option("--level", out.level, "How much to watch. This version has: borders (a snapshot at each stage border)")
+  app.add_option("--level", out.level, "How much to watch: borders (a snapshot at each stage border), passes (also what every pass made, changed and "
+                 "removed), origins (also the compiler's line that made each node)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"borders"}));
+      ->check(CLI::IsMember({"borders", "passes", "origins"}));
   app.add_option("--python", out.python,
                  "Interpreter that runs the program; default: the one beside this binary, else python3 on PATH")
       ->type_name("PYTHON");

@@ -10,7 +10,7 @@ namespace kerntrail::cli {
 
 struct RecordOptions {
   std::string output = "provenance_capture.ndjson";  // the capture
-  std::string level = "borders";
+  std::string level = "passes";
   std::string python;  // interpreter; empty: beside the binary, else python3 on PATH
   bool keep_caches = false;
   std::string source = "lines";

@@ -27,7 +27,7 @@ def repo_root() -> Path:
 @pytest.fixture(scope="session")
 def kerntrail_binary() -> Path:
     """The C++ binary that was installed beside this interpreter."""
-    binary = Path(sys.executable).parent / "kerntrail"
+    binary = Path(os.environ.get("KERNTRAIL_BINARY") or Path(sys.executable).parent / "kerntrail")
     if not binary.exists():
         pytest.fail(f"no {binary}: run `make setup`")
     return binary

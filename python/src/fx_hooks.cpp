@@ -1,0 +1,115 @@
+#include "fx_hooks.h"
+
+#include "observe_fx.h"
+#include "observe_passes.h"
+#include "python_text.h"
+#include "tracing.h"
+
+namespace kerntrail::probe {
+namespace {
+
+// Pushed by a light `before`: its `after` takes off down to where it was, whatever was left above.
+void push(std::vector<PyObject*>& stack, nb::handle node, Call& call) {
+  if (!node.is_valid()) return;
+  stack.push_back(node.ptr());
+  call.token = stack.size();
+}
+
+void pop(std::vector<PyObject*>& stack, const Call& call) {
+  if (call.token != 0 && stack.size() >= call.token) stack.resize(call.token - 1);
+}
+
+void enter_stage_function(Session& session, Call& call, nb::handle module) {
+  const nb::object graph = graph_of(module);
+  if (!graph.is_valid()) return;
+  const std::string_view path = call.site->name;
+  enter_pass(session, call.args, graph, {std::string(path.substr(path.rfind('.') + 1)), {}, PassKind::kStage,
+              LocId::kNone});
+}
+
+}  // namespace
+
+TracingScope::TracingScope(Session& session, std::shared_ptr<CompileState> compile) {
+  Tracing& here = tracing();
+  before_ = std::exchange(here.compile, std::move(compile));
+  passes_before_ = std::exchange(here.passes, &session.passes());
+  quiet_before_ = std::exchange(here.quiet, false);
+}
+
+TracingScope::~TracingScope() {
+  Tracing& here = tracing();
+  here.compile = std::move(before_);
+  here.passes = passes_before_;
+  here.quiet = quiet_before_;
+}
+
+void create_node_after(Session& session, Call& call) {
+  MatchContext* match =
+      note_creation(call.arg(0, "self"), call.result, session.options().level == Level::kOrigins);
+  if (match == nullptr) return;
+  call.site->guard(*call.site, [&] { resolve_match(session, *match); });
+}
+
+void node_copy_before(Session&, Call& call) {
+  if (tracing().compile) push(tracing().copied, call.arg(1, "node"), call);
+}
+void node_copy_after(Session&, Call& call) { pop(tracing().copied, call); }
+
+void run_node_before(Session&, Call& call) {
+  if (tracing().compile) push(tracing().interpreted, call.arg(1, "n"), call);
+}
+void run_node_after(Session&, Call& call) { pop(tracing().interpreted, call); }
+
+void replace_uses_before(Session&, Call& call) {
+  note_replacement(call.arg(0, "self"), call.arg(1, "replace_with"));
+}
+
+void apply_pattern_before(Session&, Call& call) {
+  Tracing& here = tracing();
+  if (!here.compile) return;
+  auto match = std::make_shared<MatchContext>();
+  match->entry = nb::borrow(call.arg(0, "self"));
+  const nb::object nodes = attribute(call.arg(1, "match"), "nodes");
+  if (nodes.is_valid() && PyList_Check(nodes.ptr())) {
+    for (nb::handle node : nodes) match->nodes.push_back(nb::borrow(node));
+  }
+  here.matches.push_back(std::move(match));
+  call.token = here.matches.size();
+}
+
+void apply_pattern_after(Session&, Call& call) {
+  auto& matches = tracing().matches;
+  if (call.token != 0 && matches.size() >= call.token) matches.resize(call.token - 1);
+}
+
+// What an observer applies says where the pass is defined; it is entered next.
+void apply_pass_before(Session&, Call& call) { tracing().pass_function = call.arg(1, "pass_fn"); }
+
+void observer_enter_before(Session& session, Call& call) {
+  const nb::handle self = call.arg(0, "self");
+  const nb::object graph = graph_of(attribute(self, "gm"));
+  const nb::handle function = std::exchange(tracing().pass_function, nb::handle());
+  if (!graph.is_valid() || !session.current_frame()) return;
+  const nb::object subsystem = attribute(self, "subsystem");
+  enter_pass(session, self, graph,
+             {text(attribute(self, "passname")).value_or(""), is_valid(subsystem) ? text(subsystem).value_or("") : "",
+              PassKind::kPass, definition_of(session, function)});
+}
+
+void observer_exit_after(Session& session, Call& call) {
+  const nb::handle self = call.arg(0, "self");
+  leave_pass(session, self, graph_of(attribute(self, "gm")));
+}
+
+void stage_function_before(Session& session, Call& call) { enter_stage_function(session, call, call.arg(0, "gm")); }
+void stage_function_after(Session& session, Call& call) {
+  leave_pass(session, call.args, graph_of(is_valid(call.result) ? call.result : call.arg(0, "gm")));
+}
+void second_stage_function_before(Session& session, Call& call) {
+  enter_stage_function(session, call, call.arg(1, "gm"));
+}
+void second_stage_function_after(Session& session, Call& call) {
+  leave_pass(session, call.args, graph_of(call.arg(1, "gm")));
+}
+
+}  // namespace kerntrail::probe
