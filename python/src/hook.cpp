@@ -1,5 +1,7 @@
 #include "hook.h"
 
+#include <chrono>
+
 #include "python_text.h"
 
 namespace kerntrail::probe {
@@ -16,6 +18,7 @@ Hook* hook_of(PyObject* self) { return nb::inst_ptr<Hook>(nb::handle(self)); }
 
 // Errors are counted as those of other hooks are; what was lost is known only to be something.
 void observe_light(HookSite& site, const Observer& observer, bool fail, Call& call) {
+  const auto start = std::chrono::steady_clock::now();
   try {
     if (fail) throw std::runtime_error("made to fail by a test");
     observer(call);
@@ -24,6 +27,10 @@ void observe_light(HookSite& site, const Observer& observer, bool fail, Call& ca
     site.guard(site, [&] { throw std::runtime_error(what); });
   }
   if (PyErr_Occurred()) clear_error();
+  if (site.clock) {
+    const auto spent = std::chrono::steady_clock::now() - start;
+    *site.clock += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+  }
 }
 
 void observe(HookSite& site, const Observer& observer, bool fail, Call& call) {

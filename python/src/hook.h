@@ -7,6 +7,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,6 +47,8 @@ struct HookSite {
   Observer after;   // may be empty
   Guard guard;
   bool active = false;
+  // Nanoseconds spent inside observers; light ones add to it themselves.
+  std::shared_ptr<std::atomic<std::uint64_t>> clock;
   bool light = false;  // runs on every FX node: without lock and clock, and it may only touch its own thread's state
   bool fail_before = false;  // tests: the observer throws on purpose
   bool fail_after = false;

@@ -77,7 +77,10 @@ struct FrameScope {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     if (session->is_open()) take_off();
-    if (owns_compile) compile->release();
+    if (owns_compile) {
+      compile->release();
+      session->forget_if_done(*compile);
+    }
     PyErr_Restore(type, value, trace);
   }
 

@@ -50,6 +50,9 @@ void CompileState::release() {
   graphs.clear();
   for (auto& role : values) role.clear();
   keep.clear();
+  if (awaits_backward()) return;
+  named.clear();
+  object_ids.clear();
 }
 
 Session::Session(SessionOptions options) : options_(std::move(options)) {}
@@ -104,7 +107,7 @@ void Session::run_guarded(HookSite& site, const std::function<void()>& body) {
     }
   }
   const auto spent = std::chrono::steady_clock::now() - start;
-  observer_ns_ += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+  *observer_ns_ += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
   observing = false;
 }
 
@@ -114,6 +117,7 @@ void Session::install_hooks() {
       if (label == site->record.label) (when == "after" ? site->fail_after : site->fail_before) = true;
     }
     site->guard = guard();
+    site->clock = observer_ns_;
     if (site->owner.is_valid() && install(site)) {
       site->record.state = HookState::kInstalled;
     } else {
@@ -139,6 +143,11 @@ std::shared_ptr<CompileState> Session::begin_compile(const Compile& compile) {
 
 void Session::remember_graph_id(std::int64_t aot_graph_id, const std::shared_ptr<CompileState>& compile) {
   by_graph_id_[aot_graph_id] = compile;
+}
+
+void Session::forget_if_done(const CompileState& compile) {
+  if (compile.awaits_backward()) return;
+  std::erase_if(by_graph_id_, [&](const auto& entry) { return entry.second.get() == &compile; });
 }
 
 std::shared_ptr<CompileState> Session::compile_of_graph_id(std::int64_t aot_graph_id) const {
@@ -208,7 +217,7 @@ void Session::close() {
          "another tool patched an attribute over one of our hooks; ours stays below it and passes calls through");
   write_unfinished();
   sources_->write(options_.source);
-  if (options_.timing) recorder_->volatile_value("run", "observer_ns", std::to_string(observer_ns_.load()));
+  if (options_.timing) recorder_->volatile_value("run", "observer_ns", std::to_string(observer_ns_->load()));
   write_hooks(true);
   recorder_->end(!partial_);
   if (const Error* error = writer_->error()) {

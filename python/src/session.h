@@ -81,6 +81,8 @@ struct CompileState {
   CompileId id = CompileId::kNone;
   bool code_seen = false;  // code was generated in this process
   bool forward_seen = false, backward_seen = false;
+  // A backward may still be compiled, long after the call of the back end.
+  bool awaits_backward() const { return forward_seen && !backward_seen; }
   // Live objects; emptied when the backend's call returns, so that nothing outlives its compile.
   std::unordered_map<PyObject*, UnitId> units;
   std::unordered_map<PyObject*, GraphId> graphs;
@@ -153,6 +155,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<CompileState> begin_compile(const Compile& compile);
   void remember_graph_id(std::int64_t aot_graph_id, const std::shared_ptr<CompileState>& compile);
   std::shared_ptr<CompileState> compile_of_graph_id(std::int64_t aot_graph_id) const;
+  // Lets go of a compile whose objects were released, unless a lazy backward may still come.
+  void forget_if_done(const CompileState& compile);
   std::vector<Frame>& frames();  // of the calling thread
   Frame* current_frame();        // nullptr outside any compile
 
@@ -163,7 +167,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void note(std::string_view code, Severity severity, std::string_view text, CompileId compile = CompileId::kNone);
 
   std::vector<std::shared_ptr<HookSite>>& sites() { return sites_; }
-  std::uint64_t observer_ns() const { return observer_ns_; }
+  std::uint64_t observer_ns() const { return *observer_ns_; }
   std::size_t compile_count() const { return compile_count_; }
   bool is_partial() const { return partial_; }
   const std::string& path() const { return options_.path; }
@@ -184,7 +188,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<std::int64_t, std::shared_ptr<CompileState>> by_graph_id_;  // ordered: notes come in the same order each run
   std::unordered_map<std::thread::id, ThreadState> threads_;
   std::recursive_mutex mutex_;
-  std::atomic<std::uint64_t> observer_ns_{0};
+  std::shared_ptr<std::atomic<std::uint64_t>> observer_ns_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::size_t compile_count_ = 0;
   bool open_ = false;
   bool partial_ = false;
