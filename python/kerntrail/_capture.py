@@ -45,7 +45,7 @@ class Capture:
 
     @property
     def observer_seconds(self) -> float:
-        """Wall seconds spent inside observers so far."""
+        """CPU seconds spent inside observers so far."""
         return self._session.observer_seconds
 
     @property
@@ -94,7 +94,8 @@ def open_capture(
                  ("python", platform.python_version()), ("platform", f"{sys.platform}-{platform.machine()}")],
             settings=list({"level": level, "source": source, **_torch_settings(torch), **(settings or {})}.items()),
             torch_paths=_as_prefixes(torch.__path__),
-            package_paths=_as_prefixes(_package_paths()),
+            # This package too: the lines of its back end are shown from the package on, wherever it lies.
+            package_paths=_as_prefixes([*_package_paths(), os.path.dirname(os.path.dirname(__file__))]),
             standard_paths=_as_prefixes({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}),
             working_directory=_as_prefixes([os.getcwd()])[0],
             fail=fail or [],

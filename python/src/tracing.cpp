@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, 2> kGenericUtilities = {"utils/_contextli
 
 // Whether a code object's file is one of the above; asked once a code object.
 bool is_generic(PyCodeObject* code) {
-  static std::unordered_map<PyObject*, std::pair<nb::object, bool>> known;  // keeps the code, so that addresses name it
+  // Keeps the code, so that addresses name it. Never destroyed: at exit the interpreter goes first.
+  static auto& known = *new std::unordered_map<PyObject*, std::pair<nb::object, bool>>;
   const auto found = known.find(reinterpret_cast<PyObject*>(code));
   if (found != known.end()) return found->second.second;
   bool generic = false;
