@@ -20,6 +20,15 @@ struct SourceLoc {
   bool operator==(const SourceLoc&) const = default;
 };
 
+// One step of a buffer's history below the FX graph: a rewrite, fusion, decomposition, clone or remap by a pass.
+struct ProvenanceTransform {
+  std::string kind;
+  std::string pass_name;
+  std::optional<std::string> reason;
+
+  bool operator==(const ProvenanceTransform&) const = default;
+};
+
 // The record that travels from an IR buffer to its kernel file. An absent source or aten op is a normal value:
 // the constituents disagree, or none had one.
 struct DebugHandle {
@@ -28,6 +37,8 @@ struct DebugHandle {
   std::optional<std::string> aten_op;  // e.g. "aten.addmm.default"
   std::vector<std::string> ir_chain;   // sorted FX origin names, then the buffer's own name
   std::vector<DebugHandle> fused_from; // one per origin where there is more than one origin
+  // What passes did to the buffer, oldest first. Absent: the handle's generation has no such field.
+  std::optional<std::vector<ProvenanceTransform>> transform_history;
 
   bool operator==(const DebugHandle&) const = default;
 };

@@ -111,6 +111,13 @@ def _prepare_torch(options: dict[str, Any]) -> Any:
         backend.process_metadata = options["metadata"]
         undo.append(lambda: setattr(backend, "process_metadata", chosen_rule))
 
+    if options["restickify"]:
+        from kerntrail.spyre import backend
+
+        chosen_restickify = backend.process_restickify
+        backend.process_restickify = True
+        undo.append(lambda: setattr(backend, "process_restickify", chosen_restickify))
+
     def restore() -> None:
         for step in reversed(undo):
             step()
@@ -135,6 +142,8 @@ def _open(options: dict[str, Any], program: str) -> Any:
     for key in ("backend", "metadata"):
         if options[key]:
             settings[key] = options[key]
+    if options["restickify"]:
+        settings["restickify"] = "True"
     fail = [tuple(entry.rsplit(":", 1)) for entry in filter(None, os.environ.get("KERNTRAIL_TEST_FAIL", "").split(","))]
     return open_capture(options["output"], level=options["level"], replace=True, source=options["source"],
                         timing=options["timing"], settings=settings, fail=fail)

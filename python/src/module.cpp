@@ -90,6 +90,7 @@ nb::dict parse_record(const std::vector<std::string>& arguments) {
   out["timing"] = options.timing;
   out["backend"] = options.backend;
   out["metadata"] = options.metadata;
+  out["restickify"] = options.restickify;
   out["is_module"] = options.is_module;
   out["reference_model"] = options.reference_model;
   out["program"] = options.program;

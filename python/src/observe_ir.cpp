@@ -78,6 +78,33 @@ base::Json integers(base::Json json) {
   return base::Json(std::move(out));
 }
 
+// What passes did to the buffer, as a Spyre-format back end keeps it: a tuple of records under a private attribute.
+void read_history(Session& session, nb::handle operation, model::ObservedUnit& out) {
+  nb::object history;
+  Observation o = slot(session, operation, "_spyre_prov_history", history);
+  if (o.state == State::kNoSlot) return;
+  if (o.state == State::kPresent) {
+    base::JsonArray records;
+    const nb::object iterator = nb::steal(PyObject_GetIter(history.ptr()));
+    while (iterator.is_valid()) {
+      const nb::object record = nb::steal(PyIter_Next(iterator.ptr()));
+      if (!record.is_valid()) break;
+      base::Json entry = base::JsonObject{};
+      for (const char* key : {"kind", "pass_name", "reason"}) entry.set(key, plain_json(attribute(record, key)));
+      records.push_back(std::move(entry));
+    }
+    if (PyErr_Occurred()) {
+      clear_error();
+      o.state = State::kUnreadable;
+    } else {
+      o.text = session.recorder().json(base::Json(std::move(records)).dump());
+    }
+  }
+  out.attrs.push_back({session.tables().attr.history, std::move(o)});
+}
+
+}  // namespace
+
 model::ObservedUnit read_operation(Session& session, CompileState& compile, nb::handle operation, UnitId unit) {
   const Tables::Attrs& attr = session.tables().attr;
   model::ObservedUnit out{unit, {}};
@@ -96,6 +123,7 @@ model::ObservedUnit read_operation(Session& session, CompileState& compile, nb::
   out.attrs.push_back({attr.attributes, json_observation(session, attributes, !attributes.as_array().empty())});
   read_ir_fields(session, compile, operation, {attr.origins, attr.origin_node, attr.traceback, attr.get_stack_traces},
                  out);
+  read_history(session, operation, out);
   return out;
 }
 
@@ -109,8 +137,6 @@ GraphId lowering_graph(Session& session, CompileState& compile, nb::handle lower
   compile.keep.push_back(nb::borrow(lowering));
   return id;
 }
-
-}  // namespace
 
 std::string operation_name(nb::handle operation) {
   if (const auto name = text(call_method(operation, "get_operation_name"))) return *name;

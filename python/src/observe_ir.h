@@ -14,6 +14,11 @@ namespace kerntrail::probe {
 SnapshotId snapshot_operations(Session& session, CompileState& compile, nb::handle lowering, StageId stage,
                                std::string_view direction);
 
+// All that is observed of one operation.
+model::ObservedUnit read_operation(Session& session, CompileState& compile, nb::handle operation, UnitId unit);
+// The graph of a GraphLowering; declared when it is first asked for.
+GraphId lowering_graph(Session& session, CompileState& compile, nb::handle lowering, std::string_view direction);
+
 // The unit of a live IR operation; declared as seen only through `why` if no snapshot has shown it.
 UnitId unit_of_operation(Session& session, CompileState& compile, nb::handle operation, std::string_view why);
 

@@ -8,6 +8,7 @@
 #include "fx_hooks.h"
 #include "observe_fx.h"
 #include "observe_ir.h"
+#include "observe_ir_passes.h"
 #include "observe_kernels.h"
 #include "observe_passes.h"
 #include "python_text.h"
@@ -331,16 +332,14 @@ void custom_post_before(Session& session, Call& call) {
 
 void pre_scheduling_before(Session& session, Call& call) {
   if (Frame* frame = session.current_frame()) {
-    snapshot_operations(session, *frame->compile, call.arg(1, "graph"), session.tables().stage.ir_pre_pass,
-                        frame->direction);
+    snapshot_pipeline(session, *frame, call.arg(1, "graph"), session.tables().stage.ir_pre_pass, "ir_pre_pass");
   }
 }
 
 void pre_scheduling_after(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   if (frame && !call.raised) {
-    snapshot_operations(session, *frame->compile, call.arg(1, "graph"), session.tables().stage.ir_post_pass,
-                        frame->direction);
+    snapshot_pipeline(session, *frame, call.arg(1, "graph"), session.tables().stage.ir_post_pass, "ir_post_pass");
   }
 }
 
@@ -445,6 +444,15 @@ constexpr Row kTable[] = {
     {"stage3_looplevel_prepass", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"),
      "CustomPreSchedulingPasses.__call__", pre_scheduling_before, pre_scheduling_after,
      "stages ir_pre_pass and ir_post_pass of Spyre-format back ends"},
+    {"pre_scheduling_pass_begin", KERNTRAIL_SPYRE_MODULES("_inductor.provenance", "provenance"),
+     "SpyreGraphTransformObserver.__enter__", ir_pass_enter_before, nullptr,
+     "pre-scheduling passes one by one", Level::kPasses},
+    {"pre_scheduling_pass_end", KERNTRAIL_SPYRE_MODULES("_inductor.provenance", "provenance"),
+     "SpyreGraphTransformObserver.__exit__", nullptr, ir_pass_exit_after, "what each pre-scheduling pass did", Level::kPasses},
+    {"provenance_forwarded", KERNTRAIL_SPYRE_MODULES("_inductor.provenance", "provenance"), "_append_transform",
+     nullptr, forwarded_after, "which buffers a pre-scheduling pass declares to come from which", Level::kPasses},
+    {nullptr, "torch._inductor.ir", "Buffer.__post_init__", buffer_made_before, nullptr,
+     "the line of a pre-scheduling pass that makes a buffer", Level::kPasses},
     {"stage5_opspec", KERNTRAIL_SPYRE_MODULES("_inductor.spyre_kernel", "spyre_kernel"), "SpyreKernel.create_op_spec",
      nullptr, create_op_spec_after, "stage op_spec"},
     {"stage6_define_kernel", KERNTRAIL_SPYRE_MODULES("_inductor.scheduler", "scheduling"),

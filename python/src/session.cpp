@@ -57,6 +57,7 @@ void CompileState::release() {
   graphs.clear();
   for (auto& role : values) role.clear();
   keep.clear();
+  ir_passes.reset();
   if (awaits_backward()) return;
   named.clear();
   object_ids.clear();

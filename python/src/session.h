@@ -77,6 +77,8 @@ struct PendingGraph {  // one lowering: OpSpecs and kernels in the order they we
   GraphId kernel_graph = GraphId::kNone;
 };
 
+struct IrPasses;  // observe_ir_passes.h
+
 struct CompileState {
   CompileId id = CompileId::kNone;
   bool code_seen = false;  // code was generated in this process
@@ -92,6 +94,7 @@ struct CompileState {
   std::unordered_map<PyObject*, std::unique_ptr<GraphWatch>> watches;  // by graph
   std::unordered_map<GraphId, std::string> last_border;                // what was last looked at, for names of gaps
   std::vector<std::pair<nb::object, nb::object>> loose_replacements;   // said outside any pass
+  std::shared_ptr<IrPasses> ir_passes;
   // Plain data; kept for a lazy backward.
   std::unordered_map<std::int64_t, NamedGraph> named;  // by id(graph)
   std::unordered_map<std::string, std::size_t> object_ids;       // id() texts met in data, by order

@@ -88,6 +88,11 @@ std::string SourceTexts::shown_path(std::string_view file) const {
   return std::string(file);
 }
 
+bool SourceTexts::is_torch_or_no_file(std::string_view file) const {
+  const FrameRule rule = classify_frame(file, rules_).second;
+  return rule == FrameRule::kTorchPath || rule == FrameRule::kNotAFile;
+}
+
 LocId SourceTexts::chain(std::string_view trace) {
   const auto [it, inserted] = chains_.try_emplace(std::string(trace), LocId::kNone);
   if (!inserted) return it->second;

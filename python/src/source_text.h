@@ -44,6 +44,8 @@ class SourceTexts {
 
   // The call chain of a trace, innermost first; kNone where no frame was found. Interned.
   LocId chain(std::string_view trace);
+  // Whether a frame of this file is torch's own, or of generated code that is in no file.
+  bool is_torch_or_no_file(std::string_view file) const;
   // Relative to the working directory where it lies below.
   std::string shown_path(std::string_view file) const;
   // Writes a `source` record for each user file met: lines with two lines around each (mode "lines"), or the whole

@@ -31,6 +31,7 @@ RunnableKernel build_kernel(const std::string& text, const std::string& director
   std::vector<spyre::Diagnostic> diagnostics;
   spyre::EmitOptions options;
   options.keep_splits = true;
+  options.generation = spyre::generation_of(*specs);
   auto files = spyre::write_bundle(directory, *specs, options, diagnostics);
   if (!files) raise(files.error());
   auto kernel = spyre::HostKernel::prepare(*specs);
@@ -83,6 +84,8 @@ void bind_spyre(nb::module_& m) {
   m.def("make_scheduling_class", &make_scheduling_class, nb::arg("base"), nb::arg("module_name"));
   m.def("distribute_work", &distribute_work, nb::arg("buffer"),
         "Splits of a ComputedBuffer's loops over the cores: ({write coefficient: split}, {read coefficient: split}).");
+  m.def("body_parts", &body_parts, nb::arg("buffer"),
+        "What a ComputedBuffer's body holds: a dict with reads, nodes, roots, device_op, parts (spyre_codegen.h).");
   m.def(
       "print_op_specs",
       [](nb::handle specs) {

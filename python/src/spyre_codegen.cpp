@@ -58,7 +58,14 @@ std::optional<DebugHandle> handle_of(nb::handle buffer) {
   for (nb::handle node : buffer.attr("origins")) origins.push_back(facts_of(node));
   std::optional<spyre::OriginFacts> origin_node;
   if (nb::object node = buffer.attr("origin_node"); !node.is_none()) origin_node = facts_of(node);
-  return spyre::build_debug_handle(origins, origin_node, nb::cast<std::string>(buffer.attr("get_name")()));
+  auto handle = spyre::build_debug_handle(origins, origin_node, nb::cast<std::string>(buffer.attr("get_name")()));
+  nb::object settings = nb::module_::import_("kerntrail.spyre.settings").attr("current")();
+  if (handle && nb::cast<std::string>(settings.attr("generation")) == "july-transform") {
+    nb::object history_of = nb::module_::import_("kerntrail.spyre.provenance").attr("transform_history_of");
+    handle->transform_history = history_from_python(history_of(buffer));
+    for (DebugHandle& child : handle->fused_from) child.transform_history.emplace();
+  }
+  return handle;
 }
 
 // -- splits -----------------------------------------------------------------------------------------------------------
@@ -304,6 +311,30 @@ nb::object make_scheduling_class(nb::object base, const std::string& module_name
   return members.make("SuperDSCScheduling", nb::make_tuple(base));
 }
 
+nb::object body_parts(nb::handle buffer) {
+  const spyre::BufferBody body = body_of(buffer);
+  const auto dtype_text = [](const std::optional<spyre::DType>& dtype) -> nb::object {
+    return dtype ? nb::object(nb::str(std::string(spyre::dtype_name(*dtype)).c_str())) : nb::none();
+  };
+  nb::list reads, nodes, parts;
+  for (const spyre::HostBuffer& input : body.inputs) reads.append(input.name);
+  for (const spyre::BodyNode& node : body.nodes) {
+    const char* kind = node.kind == spyre::BodyKind::kLoad       ? "load"
+                       : node.kind == spyre::BodyKind::kConstant ? "constant"
+                                                                 : "op";
+    nodes.append(nb::make_tuple(kind, node.name, node.index, node.value, dtype_text(node.dtype), node.operands));
+  }
+  for (const spyre::BodyPart& part : value_of(spyre::parts_of(body)))
+    parts.append(nb::make_tuple(part.node, dtype_text(part.dtype)));
+  nb::dict out;
+  out["reads"] = reads;
+  out["nodes"] = nodes;
+  out["roots"] = nb::cast(body.roots);
+  out["device_op"] = body.device_op;
+  out["parts"] = parts;
+  return out;
+}
+
 nb::object distribute_work(nb::handle buffer) {
   const spyre::BufferBody body = body_of(buffer);
   spyre::DivisionRequest request;
@@ -317,7 +348,9 @@ nb::object distribute_work(nb::handle buffer) {
   for (std::size_t i = 0; i < space.size(); ++i) {
     const bool is_output = i < body.ranges.size();
     // The last output loop is the stick of the result; k is the stick of a product's left operand.
-    const bool is_stick = is_output ? i + 1 == body.ranges.size() : request.is_matmul;
+    // Either side of a restickify has its own stick.
+    const bool is_restickify = body.device_op == "ReStickifyOpHBM";
+    const bool is_stick = is_output ? is_restickify || i + 1 == body.ranges.size() : request.is_matmul;
     request.dims.push_back({space[i].extent, is_output, is_stick});
   }
   const auto splits = value_of(spyre::divide_work(request));

@@ -22,17 +22,41 @@ nb::object source_to_python(const std::optional<SourceLoc>& source) {
                                    or_none(source->end_col));
 }
 
+nb::object history_to_python(const std::optional<std::vector<ProvenanceTransform>>& history) {
+  if (!history) return nb::none();
+  nb::list out;
+  for (const ProvenanceTransform& step : *history)
+    out.append(python_class("ProvenanceTransform")(step.kind, step.pass_name, or_none(step.reason)));
+  return nb::tuple(out);
+}
+
 nb::object handle_to_python(const DebugHandle& handle) {
   nb::list children;
   for (const DebugHandle& child : handle.fused_from) children.append(handle_to_python(child));
   return python_class("DebugHandle")(handle.id, source_to_python(handle.source), or_none(handle.aten_op),
-                                     nb::tuple(nb::cast(handle.ir_chain)), nb::tuple(children));
+                                     nb::tuple(nb::cast(handle.ir_chain)), nb::tuple(children),
+                                     history_to_python(handle.transform_history));
 }
 
 std::optional<std::int64_t> optional_integer(nb::handle value) {
   if (value.is_none()) return std::nullopt;
   return nb::cast<std::int64_t>(value);
 }
+
+}  // namespace
+
+std::vector<ProvenanceTransform> history_from_python(nb::handle records) {
+  std::vector<ProvenanceTransform> out;
+  for (nb::handle record : records) {
+    ProvenanceTransform step{nb::cast<std::string>(record.attr("kind")),
+                             nb::cast<std::string>(record.attr("pass_name")), std::nullopt};
+    if (nb::object reason = record.attr("reason"); !reason.is_none()) step.reason = nb::cast<std::string>(reason);
+    out.push_back(std::move(step));
+  }
+  return out;
+}
+
+namespace {
 
 DebugHandle handle_from_python(nb::handle value) {
   DebugHandle handle;
@@ -46,6 +70,8 @@ DebugHandle handle_from_python(nb::handle value) {
   if (nb::object aten = value.attr("aten_op"); !aten.is_none()) handle.aten_op = nb::cast<std::string>(aten);
   for (nb::handle name : value.attr("ir_chain")) handle.ir_chain.push_back(nb::cast<std::string>(name));
   for (nb::handle child : value.attr("fused_from")) handle.fused_from.push_back(handle_from_python(child));
+  if (nb::object history = value.attr("transform_history"); !history.is_none())
+    handle.transform_history = history_from_python(history);
   return handle;
 }
 

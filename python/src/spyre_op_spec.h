@@ -13,6 +13,9 @@ namespace nb = nanobind;
 // The class TensorArg.
 void bind_tensor_arg(nb::module_& m);
 
+// Records of a transform history: objects with kind, pass_name and reason.
+std::vector<ProvenanceTransform> history_from_python(nb::handle records);
+
 // None where there is no handle.
 nb::object to_python(const std::optional<DebugHandle>& handle);
 nb::object to_python(const spyre::OpSpec& spec);

@@ -51,6 +51,7 @@ constexpr AttrRow kAttrs[] = {
     {&Tables::Attrs::buffer, "buffer", ValueType::kText, "", ""},
     {&Tables::Attrs::ir_class, "ir_class", ValueType::kText, "", ""},
     {&Tables::Attrs::data_class, "data_class", ValueType::kText, "", ""},
+    {&Tables::Attrs::history, "history", ValueType::kJson, "", ""},
     {&Tables::Attrs::attributes, "attributes", ValueType::kJson, "", ""},
     {&Tables::Attrs::is_reduction, "is_reduction", ValueType::kJson, "", ""},
     {&Tables::Attrs::fields, "fields", ValueType::kJson, "", ""},

@@ -22,7 +22,7 @@ struct Tables {
     AttrId op, target, inputs, args, type, keys;
     AttrId stack_trace, nn_module_stack, source_fn_stack, original_aten, from_node;
     // IR operations
-    AttrId buffer, ir_class, data_class, attributes;
+    AttrId buffer, ir_class, data_class, attributes, history;
     AttrId origins, origin_node, traceback, get_stack_traces;
     // OpSpecs: what was read from the input buffer is not the OpSpec's own
     AttrId is_reduction, fields;

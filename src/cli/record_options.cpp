@@ -56,6 +56,8 @@ void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::stri
   app.add_option("--metadata", out.metadata,
                  "What the Spyre-format back end's addmm split copies: seed (three keys) or full (all)")
       ->check(CLI::IsMember({"seed", "full"}));
+  app.add_flag("--restickify", out.restickify,
+               "The Spyre-format back end lays matrix operands out by operations of their own, not at load");
   app.add_flag("-m", out.is_module, "The program is a module name, as for python -m");
   app.add_flag("--reference-model", out.reference_model, "Run the reference model")
       ->group("");  // hidden: audit's way to ask for it
@@ -152,6 +154,7 @@ std::vector<std::string> record_arguments(const RecordOptions& options) {
   if (options.timing) out.emplace_back("--timing");
   if (!options.backend.empty()) out.insert(out.end(), {"--backend", options.backend});
   if (!options.metadata.empty()) out.insert(out.end(), {"--metadata", options.metadata});
+  if (options.restickify) out.emplace_back("--restickify");
   if (options.is_module) out.emplace_back("-m");
   if (options.reference_model) {
     out.emplace_back("--reference-model");

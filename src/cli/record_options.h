@@ -17,6 +17,7 @@ struct RecordOptions {
   bool timing = false;
   std::string backend;   // for compiles that name none; empty: torch's default
   std::string metadata;  // "seed", "full", empty: the back end's default
+  bool restickify = false;  // the Spyre-format back end lays matrix operands out by operations of their own
   bool is_module = false;
   bool reference_model = false;  // run examples/reference_mlp.py; `program` is empty then
   std::string program;           // script path, or module with -m

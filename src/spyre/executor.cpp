@@ -74,6 +74,7 @@ struct OpInfo {
 constexpr std::array kOps = {
     OpInfo{"batchmatmul", OpCode::kMatmul, 2, Typing::kFloats},
     OpInfo{"identity", OpCode::kIdentity, 1, Typing::kAny},
+    OpInfo{"ReStickifyOpHBM", OpCode::kIdentity, 1, Typing::kAny},
     OpInfo{"dl16tofp32", OpCode::kIdentity, 1, Typing::kWiden},
     OpInfo{"fp32todl16", OpCode::kIdentity, 1, Typing::kNarrow},
     OpInfo{"abs", OpCode::kAbs, 1, Typing::kFloats},

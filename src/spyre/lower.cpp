@@ -81,6 +81,8 @@ class Lowering {
     return std::move(specs_);
   }
 
+  const std::vector<BodyPart>& parts() const { return parts_; }
+
  private:
   tl::unexpected<Error> unsupported(std::string message) const {
     return fail(ErrorCode::kUnsupported, fmt::format("{}: {}", body_.output.name, std::move(message)));
@@ -210,6 +212,7 @@ class Lowering {
     }
     TensorArg target = last ? output() : temporary(dtype);
     values_[index] = target;
+    parts_.push_back({index, dtype});
     emit(op, std::move(inputs), std::move(target));
     return {};
   }
@@ -302,6 +305,7 @@ class Lowering {
   std::vector<IterDim> space_;
   std::vector<OpSpec> specs_;
   std::map<std::size_t, TensorArg> values_;  // operations lowered so far: where their result is
+  std::vector<BodyPart> parts_;
   int temporaries_ = 0;
 };
 
@@ -330,6 +334,13 @@ std::vector<IterDim> iteration_space_of(const std::vector<std::int64_t>& ranges,
     for (const std::int64_t extent : *list) space.push_back({fmt::format("c{}", space.size()), extent, 1});
   }
   return space;
+}
+
+Expected<std::vector<BodyPart>> parts_of(const BufferBody& body) {
+  ConstantTable scratch;
+  Lowering lowering(body, scratch);
+  KERNTRAIL_CHECK(lowering.run());
+  return lowering.parts();
 }
 
 Expected<std::vector<OpSpec>> lower_buffer(const BufferBody& body, ConstantTable& constants) {

@@ -75,6 +75,16 @@ std::string_view device_op_of(std::string_view compiler_op);
 std::vector<IterDim> iteration_space_of(const std::vector<std::int64_t>& ranges,
                                         const std::vector<std::int64_t>& reduction_ranges);
 
+// An operation of a body that becomes an OpSpec, and the type of its result.
+struct BodyPart {
+  std::size_t node = 0;
+  DType dtype = DType::kFloat32;
+};
+
+// The operations of a pointwise body that need an OpSpec each, operands first, the stored one last. Empty for a body
+// without operations, one that the device has whole and for a reduction. Errors as for lower_buffer.
+Expected<std::vector<BodyPart>> parts_of(const BufferBody& body);
+
 // kUnsupported names the operation, type or shape that has no device operation; nothing is guessed.
 Expected<std::vector<OpSpec>> lower_buffer(const BufferBody& body, ConstantTable& constants);
 

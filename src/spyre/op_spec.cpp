@@ -236,6 +236,34 @@ Expected<std::uint64_t> id_from_text(std::string_view text) {
   return id;
 }
 
+Json history_to_json(const std::vector<ProvenanceTransform>& history) {
+  JsonArray out;
+  for (const ProvenanceTransform& step : history) {
+    out.push_back(JsonObject{{"kind", step.kind},
+                             {"pass_name", step.pass_name},
+                             {"reason", step.reason ? Json(*step.reason) : Json()}});
+  }
+  return out;
+}
+
+Expected<std::vector<ProvenanceTransform>> history_from_json(const Json& json) {
+  if (!json.is_array()) return fail(ErrorCode::kSchema, "a debug handle's \"transform_history\" is no list");
+  std::vector<ProvenanceTransform> out;
+  for (const Json& item : json.as_array()) {
+    Fields fields(item, "a record of a transform history");
+    ProvenanceTransform step;
+    step.kind = fields.text("kind");
+    step.pass_name = fields.text("pass_name");
+    const Json* reason = fields.get("reason");
+    if (reason != nullptr && !reason->is_null() && !reason->is_string())
+      fields.report("\"reason\" is neither null nor a string");
+    KERNTRAIL_CHECK(fields.done());
+    if (!reason->is_null()) step.reason = std::string(reason->as_string());
+    out.push_back(std::move(step));
+  }
+  return out;
+}
+
 Expected<DebugHandle> handle_at_depth(const Json& json, int depth) {
   if (depth > kMaxHandleDepth) return fail(ErrorCode::kTooLarge, "debug handles are nested too deeply");
   Fields fields(json, "a debug handle");
@@ -256,6 +284,9 @@ Expected<DebugHandle> handle_at_depth(const Json& json, int depth) {
   for (const Json& constituent : constituents) {
     KERNTRAIL_TRY(DebugHandle child, handle_at_depth(constituent, depth + 1));
     handle.fused_from.push_back(std::move(child));
+  }
+  if (const Json* history = json.find("transform_history")) {
+    KERNTRAIL_TRY(handle.transform_history, history_from_json(*history));
   }
   return handle;
 }
@@ -282,12 +313,17 @@ Expected<std::vector<OpSpec>> parse_op_specs(std::string_view text) {
 Json handle_to_json(const DebugHandle& handle) {
   JsonArray constituents;
   for (const DebugHandle& child : handle.fused_from) constituents.push_back(handle_to_json(child));
-  return JsonObject{{"id", std::to_string(handle.id)},
-                    {"source", source_to_json(handle.source)},
-                    {"aten_op", handle.aten_op ? Json(*handle.aten_op) : Json()},
-                    {"ir_chain", array_of(handle.ir_chain)},
-                    {"fused_from", std::move(constituents)},
-                    {"fusion_context", Json()}};
+  JsonObject out{{"id", std::to_string(handle.id)},
+                 {"source", source_to_json(handle.source)},
+                 {"aten_op", handle.aten_op ? Json(*handle.aten_op) : Json()},
+                 {"ir_chain", array_of(handle.ir_chain)},
+                 {"fused_from", std::move(constituents)}};
+  if (handle.transform_history) {
+    out.emplace_back("transform_history", history_to_json(*handle.transform_history));
+  } else {
+    out.emplace_back("fusion_context", Json());
+  }
+  return out;
 }
 
 Expected<DebugHandle> handle_from_json(const Json& json) { return handle_at_depth(json, 0); }

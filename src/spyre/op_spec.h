@@ -79,7 +79,8 @@ struct OpSpec {
 std::string print_op_specs(const std::vector<OpSpec>& specs);
 Expected<std::vector<OpSpec>> parse_op_specs(std::string_view text);
 
-// July form of a handle: keys id (decimal string), source, aten_op, ir_chain, fused_from, fusion_context (null).
+// Keys id (decimal string), source, aten_op, ir_chain, fused_from, and last: transform_history (a list of {kind,
+// pass_name, reason}) where the handle has one, else fusion_context (null), as July wrote it. Both are read.
 base::Json handle_to_json(const DebugHandle& handle);
 Expected<DebugHandle> handle_from_json(const base::Json& json);
 

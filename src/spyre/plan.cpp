@@ -163,8 +163,8 @@ void note_formats(const std::vector<OpSpec>& specs, std::vector<Diagnostic>& dia
 }  // namespace
 
 Expected<void> check_emit_options(const EmitOptions& options) {
-  if (options.generation != Generation::kJuly) {
-    return fail(ErrorCode::kUnsupported, "only the July generation of the format is written");
+  if (options.generation == Generation::kJune) {
+    return fail(ErrorCode::kUnsupported, "the June generation of the format is not written");
   }
   if (options.address_mode != AddressMode::kConcrete) {
     return fail(ErrorCode::kUnsupported, "only concrete addresses are written");
@@ -174,6 +174,13 @@ Expected<void> check_emit_options(const EmitOptions& options) {
   }
   if (options.max_cores < 1) return fail(ErrorCode::kUsage, "the number of cores must be at least 1");
   return {};
+}
+
+Generation generation_of(const std::vector<OpSpec>& specs) {
+  const bool later = std::any_of(specs.begin(), specs.end(), [](const OpSpec& spec) {
+    return spec.debug_handle && spec.debug_handle->transform_history;
+  });
+  return later ? Generation::kJulyTransform : Generation::kJuly;
 }
 
 Expected<void> plan_bundle(std::vector<OpSpec>& specs, const EmitOptions& options,

@@ -44,12 +44,16 @@ inline constexpr std::int64_t kSegmentBytes = 0x400000000;  // 16 GiB
 inline constexpr std::int64_t kDeviceSegments = 7;
 inline constexpr std::int64_t kPoolBytes = kSegmentBytes - 0x80000000;  // 2 GiB head room
 
-// kUnsupported or kUsage for options that are not carried (generations other than July, symbolic addresses, a limit).
+// kUnsupported or kUsage for options that are not carried (generation June, symbolic addresses, a limit).
 Expected<void> check_emit_options(const EmitOptions& options);
+
+// The generation that a kernel's handles were made for: with a transform history, kJulyTransform.
+Generation generation_of(const std::vector<OpSpec>& specs);
 
 // Fills layout, device_coordinates, memory and base of every argument, and the splits unless `keep_splits`.
 // A buffer (by name) has one layout in the whole bundle. A kernel input that some operation needs with another stick
-// is laid out that way at load; a tensor made by the bundle cannot be, and gives kUnsupported (a restickify).
+// is laid out that way at load; a tensor made by the bundle cannot be, and gives kUnsupported (a restickify). What a
+// restickify (ReStickifyOpHBM) makes is laid out as those who read it need it.
 // Limit: every kernel input that the bundle does not write counts as loaded by the host; where another kernel makes it,
 // the layout it has there is not known here. Errors: kUnsupported (option or operation outside what is carried),
 // kSchema (contradictions in the specs). On error the specs are left as they were.

@@ -1,5 +1,6 @@
 // Layout choice. A buffer has the layout its first dimension order allows for every use; only a kernel input can be
 // laid out otherwise, since whoever loads it can permute it, while a tensor made by the bundle would need a restickify.
+// A restickify reads whatever layout its input has and writes the one that the readers of its output need.
 #include "spyre/plan_layouts.h"
 
 #include <algorithm>
@@ -25,11 +26,13 @@ struct Use {
   LinearForm index;
   std::vector<Symbol> dims;  // the loop variable that runs over each host dimension
   Symbol stick;              // the variable the operation wants inside the stick; absent: none may be there
+  bool any_stick = false;    // it takes what it gets: `stick` is set when the buffer's order is known
 };
 
 struct Buffer {
   std::vector<Use> uses;
   bool written = false;
+  bool restickified = false;         // written by a restickify
   std::vector<int> order;            // host dimensions, the one in the stick last; may end in kSparse
   std::vector<std::int64_t> padded;  // host extents to reserve
   DeviceLayout layout;
@@ -88,10 +91,6 @@ class LayoutPlanner {
   Expected<void> collect(std::size_t i) {
     const OpSpec& spec = specs_[i];
     KERNTRAIL_TRY(const OpKind kind, op_kind(spec));
-    if (kind == OpKind::kRestickify) {
-      return fail(ErrorCode::kUnsupported,
-                  fmt::format("{}: the layouts of a restickify are not chosen", op_place(specs_, i)));
-    }
     std::vector<Use> uses;
     for (std::size_t a = 0; a < spec.args.size(); ++a) {
       Use use;
@@ -111,6 +110,7 @@ class LayoutPlanner {
     }
     set_wanted_sticks(spec, kind, uses);
     for (Use& use : uses) KERNTRAIL_CHECK(record(std::move(use)));
+    if (kind == OpKind::kRestickify) buffers_[spec.args.back().name].restickified = true;
     return {};
   }
 
@@ -120,6 +120,10 @@ class LayoutPlanner {
       uses[0].stick = matmul_k(spec).symbol;
       uses[1].stick = n;
       uses[2].stick = n;
+      return;
+    }
+    if (kind == OpKind::kRestickify) {
+      for (Use& use : uses) use.any_stick = true;
       return;
     }
     const std::vector<Symbol>& output = uses.back().dims;
@@ -146,6 +150,7 @@ class LayoutPlanner {
 
   // Whether a use can work with host dimension `last` in the stick (kSparse: none).
   static bool fits(const Use& use, int last) {
+    if (use.any_stick) return last != kSparse;
     const Symbol inside = last == kSparse ? std::nullopt : use.dims[static_cast<std::size_t>(last)];
     if (inside) return inside == use.stick;
     return !use.stick || std::find(use.dims.begin(), use.dims.end(), use.stick) == use.dims.end();
@@ -164,13 +169,17 @@ class LayoutPlanner {
     const TensorArg& arg = arg_of(buffer.uses.front());
     const int rank = static_cast<int>(arg.host_size.size());
     const bool loadable = !buffer.written && arg.arg_index >= 0;
+    const bool any_order = loadable || buffer.restickified;
     for (int last = rank - 1; last >= kSparse; --last) {
       const bool is_default = last == rank - 1;
-      if (!is_default && !loadable) break;
+      if (!is_default && !any_order) break;
       const auto fits_here = [&](const Use& use) { return fits(use, last); };
       if (!std::all_of(buffer.uses.begin(), buffer.uses.end(), fits_here)) continue;
       if (rank > 0) buffer.order = order_with_last(arg.host_size.size(), last);
-      if (!is_default) {
+      for (Use& taker : buffer.uses) {
+        if (taker.any_stick && last >= 0) taker.stick = taker.dims[static_cast<std::size_t>(last)];
+      }
+      if (!is_default && loadable) {
         diagnostics_.push_back({"laid-out-at-load", describe_order(arg, buffer.order), buffer_place(arg)});
       }
       return {};

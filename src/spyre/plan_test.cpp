@@ -174,7 +174,7 @@ TEST(PlanBundle, RefusesContradictions) {
 
 TEST(PlanBundle, RefusesOptionsItDoesNotCarry) {
   EmitOptions options;
-  options.generation = Generation::kJulyTransform;
+  options.generation = Generation::kJune;
   EXPECT_EQ(plan_error(mlp(2, 64, 64, 64), options), ErrorCode::kUnsupported);
   options = {};
   options.address_mode = AddressMode::kSymbolic;

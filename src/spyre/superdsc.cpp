@@ -216,6 +216,15 @@ Json slices_of(const SdscModel& model, std::int64_t core) {
   return out;
 }
 
+// A handle as the generation writes it, constituents too.
+DebugHandle handle_in(Generation generation, const DebugHandle& handle) {
+  DebugHandle out = handle;
+  if (generation == Generation::kJuly) out.transform_history.reset();
+  if (generation == Generation::kJulyTransform && !out.transform_history) out.transform_history.emplace();
+  for (DebugHandle& child : out.fused_from) child = handle_in(generation, child);
+  return out;
+}
+
 }  // namespace
 
 Expected<std::string> superdsc_json(const OpSpec& spec, std::int64_t ordinal, const EmitOptions& options) {
@@ -227,7 +236,7 @@ Expected<std::string> superdsc_json(const OpSpec& spec, std::int64_t ordinal, co
   for (const SdscDim& dim : model.dims) splits.emplace_back(dim.label, dim.split);
   const std::int64_t n = model.cores;
   JsonObject body{
-      {"debug_handle_", spec.debug_handle ? handle_to_json(*spec.debug_handle) : Json()},
+      {"debug_handle_", spec.debug_handle ? handle_to_json(handle_in(options.generation, *spec.debug_handle)) : Json()},
       {"sdscFoldProps_", once},
       {"sdscFolds_",
        JsonObject{

@@ -19,6 +19,7 @@ from torch._inductor.codegen import common
 
 from kerntrail.spyre import carry, lowerings, passes
 from kerntrail.spyre.carry import Reason
+from kerntrail.spyre.settings import GENERATIONS, METADATA_RULES, Settings, using
 
 # `torch._inductor.compile_fx` is a module and, on some releases, also a function of the package: take the module.
 _inductor = importlib.import_module("torch._inductor.compile_fx")
@@ -26,8 +27,12 @@ _inductor = importlib.import_module("torch._inductor.compile_fx")
 # The metadata rule for compiles that name none: of the context, else of the process (threads start in a fresh context).
 default_metadata: contextvars.ContextVar[str | None] = contextvars.ContextVar("kerntrail_default_metadata", default=None)
 process_metadata = "full"
+process_restickify = False  # for compiles that don't say
 
-OPTIONS: dict[str, tuple[str, ...]] = {"metadata": passes.METADATA_RULES, "generation": ("july",)}
+# Values that an option may have; None: see _checked_options.
+OPTIONS: dict[str, tuple[Any, ...] | None] = {
+    "metadata": METADATA_RULES, "generation": GENERATIONS, "restickify": (False, True), "pre_scheduling_passes": None,
+}
 
 # Inductor settings of a carried graph: one buffer for each operation, nothing fused, reused, padded or cached.
 CONFIG = {
@@ -48,11 +53,11 @@ def kerntrail_spyre(
     gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: dict[str, Any] | None = None
 ) -> Callable[..., Any]:
     """The backend: called once for each Dynamo graph."""
-    metadata = _checked_options(mode, options)["metadata"]
+    settings = _checked_options(mode, options)
     reasons = carry.reasons_against(gm, example_inputs)
     if reasons:
         return fall_back(reasons, gm, example_inputs)
-    return _compile(gm, example_inputs, metadata)
+    return _compile(gm, example_inputs, settings)
 
 
 def fall_back(reasons: list[Reason], gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -60,27 +65,31 @@ def fall_back(reasons: list[Reason], gm: torch.fx.GraphModule, example_inputs: S
     return _inductor.compile_fx(gm, example_inputs)
 
 
-def _checked_options(mode: str | None, options: dict[str, Any] | None) -> dict[str, str]:
+def _checked_options(mode: str | None, options: dict[str, Any] | None) -> Settings:
     if mode not in (None, "default"):
         raise RuntimeError(f"kerntrail_spyre has no mode {mode!r}, known modes are ['default']")
-    chosen = {"metadata": default_metadata.get() or process_metadata, "generation": "july", **(options or {})}
+    chosen = {"metadata": default_metadata.get() or process_metadata, "restickify": process_restickify, **(options or {})}
     for key, value in chosen.items():
         if key not in OPTIONS:
             raise RuntimeError(f"Unexpected optimization option {key}, known options are {list(OPTIONS)}")
-        if value not in OPTIONS[key]:
-            raise RuntimeError(f"Unexpected value {value!r} of option {key}, known values are {list(OPTIONS[key])}")
-    return chosen
+        known = OPTIONS[key]
+        if known is not None and value not in known:
+            raise RuntimeError(f"Unexpected value {value!r} of option {key}, known values are {list(known)}")
+    extra = tuple(chosen.pop("pre_scheduling_passes", ()))
+    if not all(callable(fn) for fn in extra):
+        raise RuntimeError("option pre_scheduling_passes is a list of functions of the lowered graph")
+    return Settings(**chosen, pre_scheduling_passes=extra)
 
 
-def _compile(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], metadata: str) -> Callable[..., Any]:
+def _compile(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], settings: Settings) -> Callable[..., Any]:
     def inner(*args: Any, **kwargs: Any) -> Any:
-        with registered():
+        with registered(), using(settings):
             return _inductor.compile_fx_inner(*args, **kwargs)
 
     patches = {
         **CONFIG,
         "pre_grad_custom_pass": passes.CustomPreGradPasses(),
-        "post_grad_custom_pre_pass": passes.CustomPrePasses(metadata),
+        "post_grad_custom_pre_pass": passes.CustomPrePasses(settings.metadata),
         "post_grad_custom_post_pass": passes.CustomPostPasses(),
     }
     return _inductor.compile_fx(

@@ -28,23 +28,43 @@ class SourceLoc:
 
 
 @dataclasses.dataclass(frozen=True)
+class ProvenanceTransform:
+    """One step of a buffer's history below the FX graph; `kind` is rewrite, fusion, decomposition, clone or remap."""
+
+    kind: str
+    pass_name: str
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True)
 class DebugHandle:
-    """Where an operation comes from. `id` is a 63-bit hash of the rest; `to_dict` writes it as a decimal string."""
+    """Where an operation comes from. `id` hashes source, aten op and chain; `to_dict` writes it as a decimal string.
+
+    `transform_history` is what passes did to the buffer, oldest first; None in generations without the field.
+    """
 
     id: int
     source: SourceLoc | None
     aten_op: str | None
     ir_chain: tuple[str, ...]
     fused_from: tuple[DebugHandle, ...] = ()
+    transform_history: tuple[ProvenanceTransform, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        if self.transform_history is None:
+            last: dict[str, Any] = {"fusion_context": None}
+        else:
+            last = {"transform_history": [step.to_dict() for step in self.transform_history]}
         return {
             "id": str(self.id),
             "source": self.source.to_dict() if self.source else None,
             "aten_op": self.aten_op,
             "ir_chain": list(self.ir_chain),
             "fused_from": [child.to_dict() for child in self.fused_from],
-            "fusion_context": None,
+            **last,
         }
 
 

@@ -1,4 +1,6 @@
-"""FX and pre-scheduling passes. Each list runs in the order written; every class is a seam that tools may wrap.
+"""The pass pipelines, and the passes over FX graphs. Each list runs in the order written; every class is a seam that
+tools may wrap, and every pass runs inside an observer that carries its name: torch's own for FX graphs, that of
+provenance.py for the lowered graph (whose passes are in ir_passes.py).
 
 decompose_addmm and relabel_linear_permutes run before Inductor's post-grad passes, so that what CustomPostPasses sees
 is the graph that is lowered.
@@ -12,18 +14,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch._inductor import ir, lowering
+from torch._inductor import lowering
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
-from kerntrail import _native
-from kerntrail.spyre import lowerings
+from kerntrail.spyre import ir_passes, lowerings, provenance
+from kerntrail.spyre.settings import Settings
 
 aten = torch.ops.aten
 
 # What the addmm split copies from the addmm it replaces. "seed" is what torch 2.11's pattern replacement kept.
 SEED_META_KEYS = ("original_aten", "val", "tensor_meta")
-METADATA_RULES = ("seed", "full")
 
 
 class _SpyreGraphPass(CustomGraphPass):
@@ -117,28 +118,25 @@ def register_buffer_lowerings(graph: torch.fx.Graph) -> None:
 
 
 class CustomPreSchedulingPasses:
-    """Passes over `graph.operations`, after lowering and before the Scheduler exists."""
+    """Passes over the lowered graph, after lowering and before the Scheduler exists: `passes`, in this order.
 
-    def passes(self) -> Iterable[Callable[[list[ir.Operation]], None]]:
-        return (assign_dim_hints, _distribute_work)
+    Layouts are chosen for a whole kernel when its text is made (C++, plan.h), so that the reference's passes for them
+    have no counterpart here.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.passes: list[Callable[[Any], None]] = [
+            ir_passes.deadcode_elimination,
+            ir_passes.split_multi_ops,
+            *((ir_passes.insert_restickify,) if settings.restickify else ()),
+            ir_passes.dedup_buffers,
+            *settings.pre_scheduling_passes,
+            ir_passes.assign_dim_hints,
+            ir_passes._distribute_work,
+        ]
 
     def __call__(self, graph: Any) -> None:
-        for fn in self.passes():
-            fn(graph.operations)
-
-
-def assign_dim_hints(operations: list[ir.Operation]) -> None:
-    """Hints of the user for tiling and core splits, by loop variable. There is no way to give any yet: all empty."""
-    for operation in operations:
-        operation.dim_hints = {}
-
-
-def _distribute_work(operations: list[ir.Operation]) -> None:
-    """Divides each operation's loops over the cores.
-
-    The result is keyed by the loop variable's coefficient, since Inductor renames loop variables between passes: one
-    table for output loops (coefficient in the write index), one for reduction loops (in the first read index).
-    """
-    for operation in operations:
-        if isinstance(operation, ir.ComputedBuffer):
-            operation.op_it_space_splits = _native.spyre.distribute_work(operation)
+        for fn in self.passes:
+            name = getattr(fn, "__name__", type(fn).__name__)
+            with provenance.SpyreGraphTransformObserver(graph, name, kind="graphlowering"):
+                fn(graph)

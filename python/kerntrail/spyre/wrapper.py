@@ -7,7 +7,7 @@ from typing import Any
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 from torch._inductor.virtualized import V
 
-from kerntrail.spyre import passes
+from kerntrail.spyre import passes, settings
 
 
 class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
@@ -21,7 +21,7 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
         if is_subgraph:
             raise RuntimeError("kerntrail_spyre: a sub-graph reached code generation; it should have been refused")
         # All operations are lowered and no Scheduler exists yet: the one moment for passes over `graph.operations`.
-        passes.CustomPreSchedulingPasses()(V.graph)
+        passes.CustomPreSchedulingPasses(settings.current())(V.graph)
         return SpyrePythonWrapperCodegen()
 
     def write_header(self) -> None:
