@@ -138,7 +138,9 @@ def _as_prefixes(paths: Any) -> list[str]:
 
 
 def _package_paths() -> set[str]:
-    paths = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    # Our back end is no user code, wherever the package lies (an editable install: outside site-packages).
+    back_end = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spyre")
+    paths = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), back_end}
     paths.update(path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages"))
     return paths
 

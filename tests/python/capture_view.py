@@ -14,6 +14,7 @@ class CaptureView:
         self.units: dict[str, dict[str, Any]] = {}
         self.graphs: dict[str, dict[str, Any]] = {}
         self.snapshots: list[dict[str, Any]] = []  # {stage, graph, units: {id: {attr: record}}}
+        self.looks: dict[int, dict[str, Any]] = {}  # by pass: {units: as in snapshots, before: state until then}
         self.compiles: dict[str, dict[str, Any]] = {}
         self.end: dict[str, Any] | None = None
         pending: list[dict[str, Any]] = []
@@ -27,12 +28,14 @@ class CaptureView:
             elif kind == "attr":
                 pending.append(record)
             elif kind == "snapshot":
+                before = {unit: dict(attrs) for unit, attrs in state.items()} if "pass" in record else {}
                 for change in pending:
                     state.setdefault(change["unit"], {})[change["attr"]] = change
                 pending = []
                 seen = {unit: dict(state.get(unit, {})) for unit in record.get("units", [])}
-                if "stage" not in record:
-                    continue  # a look at the end of a pass: its changes count from here on
+                if "stage" not in record:  # a look at the end of a pass: its changes count from here on
+                    self.looks[record["pass"]] = {"units": seen, "before": before}
+                    continue
                 self.snapshots.append({"stage": record["stage"], "graph": record["graph"], "units": seen})
             elif kind == "end":
                 self.end = record
@@ -63,6 +66,32 @@ class CaptureView:
                 row["states"] = {name: record["state"] for name, record in attrs.items()}
                 if row.get("op") not in ("placeholder", "output"):
                     out.append(row)
+        return out
+
+    def passes(self, **where: Any) -> list[dict[str, Any]]:
+        """Passes in the order they began, start and end in one; `ended` says whether there was an end."""
+        out: dict[int, dict[str, Any]] = {}
+        for record in self.of("pass"):
+            begun = out.setdefault(record["id"], {"created": [], "erased": [], "changed": [], "replaced": [], "by": [], "ended": False})
+            begun.update(record, ended=record["phase"] == "end")
+        return [p for p in out.values() if all(p.get(key) == value for key, value in where.items())]
+
+    def births(self, **where: Any) -> list[dict[str, Any]]:
+        return [birth for birth in self.of("birth") if all(birth.get(key) == value for key, value in where.items())]
+
+    def frames(self, loc: int) -> list[dict[str, Any]]:
+        """The ranges of a call chain, innermost first."""
+        out: list[dict[str, Any]] = []
+        locs = {record["id"]: record for record in self.of("loc")}
+        while loc is not None:
+            record = locs[loc]
+            if record["kind"] == "call":
+                out += self.frames(record["callee"])
+                loc = record["caller"]
+            else:
+                file, function = self.texts[record["file"]], record.get("function")
+                out.append({**record, "file": file, "function": self.texts[function] if function is not None else ""})
+                return out
         return out
 
     def value(self, record: dict[str, Any]) -> Any:

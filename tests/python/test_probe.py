@@ -186,6 +186,10 @@ HOOKED = [
     "kerntrail.spyre.passes:CustomPreGradPasses.__call__",
     "kerntrail.spyre.passes:CustomPostPasses.__call__",
     "kerntrail.spyre.passes:CustomPreSchedulingPasses.__call__",
+    "kerntrail.spyre.provenance:SpyreGraphTransformObserver.__enter__",
+    "kerntrail.spyre.provenance:SpyreGraphTransformObserver.__exit__",
+    "kerntrail.spyre.provenance:_append_transform",
+    "torch._inductor.ir:Buffer.__post_init__",
     "kerntrail.spyre.spyre_kernel:SpyreKernel.create_op_spec",
     "kerntrail.spyre.scheduling:SuperDSCScheduling.define_kernel",
     "kerntrail.spyre.async_compile:get_output_dir",
@@ -237,8 +241,10 @@ LABELS = [
     "torch._inductor.graph.GraphLowering._update_scheduler",
     "torch._inductor.debug.set_kernel_post_grad_provenance_tracing",
     "torch._inductor.codegen.cpp.set_kernel_post_grad_provenance_tracing",
+    "torch._inductor.ir.Buffer.__post_init__",
 ]
-SPYRE_LABELS = ["stage2_pre_grad", "stage2_post_grad", "stage3_looplevel_prepass", "stage5_opspec", "stage6_define_kernel", "stage6_output_dir"]
+SPYRE_LABELS = ["stage2_pre_grad", "stage2_post_grad", "stage3_looplevel_prepass", "pre_scheduling_pass_begin", "pre_scheduling_pass_end",
+                "stage5_opspec", "stage6_define_kernel", "stage6_output_dir"]
 
 
 def check_failing_hook(tmp_path, run_kerntrail, label, when, model, x, backend):

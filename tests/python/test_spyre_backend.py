@@ -89,7 +89,7 @@ class Watcher:
             {
                 "name": op.get_operation_name(),
                 "origins": sorted(n.name for n in op.origins),
-                "origin_node": op.origin_node.name,
+                "origin_node": op.origin_node.name if op.origin_node else None,
                 "traceback": op.traceback,
                 "has_traces": bool(op.get_stack_traces()),
                 "attributes": sorted(k for k in vars(op) if not k.startswith("_")),
@@ -210,6 +210,8 @@ def test_op_spec_declares_exactly_these_fields():
     ({"metadta": "seed"}, "Unexpected optimization option metadta, known options are"),
     ({"metadata": "most"}, "Unexpected value 'most' of option metadata, known values are"),
     ({"generation": "june"}, "Unexpected value 'june' of option generation"),
+    ({"restickify": "yes"}, "Unexpected value 'yes' of option restickify"),
+    ({"pre_scheduling_passes": ["dedup"]}, "option pre_scheduling_passes is a list of functions"),
 ])
 def test_unknown_options_are_errors(options, message):
     with pytest.raises(Exception, match=message), torch.no_grad():
