@@ -98,6 +98,7 @@ TEST(Executor, UnaryOperations) {
     }
   };
   check("identity", [](double x) { return x; });
+  check("ReStickifyOpHBM", [](double x) { return x; });
   check("abs", [](double x) { return std::fabs(x); });
   check("exp", [](double x) { return std::exp(x); });
   check("log", [](double x) { return std::log(x); });

@@ -101,6 +101,19 @@ TEST(LowerBuffer, WhatIsNotStoredIsNotComputed) {
   EXPECT_EQ(specs->front().op, "abs");
 }
 
+TEST(PartsOf, NamesEachOperationWithItsType) {
+  const auto parts =
+      parts_of(pointwise({load("a", "8*c0 + c1"), constant(0), op("gt", {0, 1}), constant(1), op("where", {2, 0, 3})}));
+  ASSERT_TRUE(parts);
+  ASSERT_EQ(parts->size(), 2U);
+  EXPECT_EQ((*parts)[0].node, 2U);
+  EXPECT_EQ((*parts)[0].dtype, DType::kBool);
+  EXPECT_EQ((*parts)[1].node, 4U);
+  EXPECT_EQ((*parts)[1].dtype, DType::kFloat16);
+  EXPECT_TRUE(parts_of(pointwise({load("a", "8*c0 + c1")}))->empty());  // a copy
+  EXPECT_FALSE(parts_of(pointwise({load("a", "8*c0 + c1"), op("erfinv", {0})})));
+}
+
 TEST(LowerBuffer, SquareIsAProductAndABareLoadACopy) {
   ConstantTable constants;
   const auto square = lower_buffer(pointwise({load("a", "8*c0 + c1"), op("square", {0})}), constants);

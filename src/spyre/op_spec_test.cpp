@@ -38,6 +38,14 @@ DebugHandle any_handle(int depth) {
   }
   if (*rc::gen::arbitrary<bool>()) handle.aten_op = any_text();
   handle.ir_chain = any_texts();
+  if (*rc::gen::arbitrary<bool>()) {
+    handle.transform_history.emplace();
+    for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+      ProvenanceTransform step{any_text(), any_text(), std::nullopt};
+      if (*rc::gen::arbitrary<bool>()) step.reason = any_text();
+      handle.transform_history->push_back(std::move(step));
+    }
+  }
   if (depth > 0) {
     for (int i = *rc::gen::inRange(0, 3); i > 0; --i) handle.fused_from.push_back(any_handle(depth - 1));
   }
@@ -98,6 +106,31 @@ TEST(HandleJson, HasTheJulyKeysInOrder) {
       handle_to_json(handle).dump(),
       R"({"id":"9223372036854775807","source":{"file":"/m/model.py","start_line":25,"start_col":0,"end_line":null,)"
       R"("end_col":null},"aten_op":null,"ir_chain":["mm","buf0"],"fused_from":[],"fusion_context":null})");
+}
+
+TEST(HandleJson, EndsWithTheHistoryWhereThereIsOne) {
+  DebugHandle handle;
+  handle.transform_history = std::vector<ProvenanceTransform>{{"fusion", "dedup_buffers", "duplicate buf5"},
+                                                              {"rewrite", "insert_restickify", std::nullopt}};
+  const Json json = handle_to_json(handle);
+  EXPECT_EQ(json.as_object().back().first, "transform_history");
+  EXPECT_EQ(json["transform_history"].dump(),
+            R"([{"kind":"fusion","pass_name":"dedup_buffers","reason":"duplicate buf5"},)"
+            R"({"kind":"rewrite","pass_name":"insert_restickify","reason":null}])");
+  EXPECT_EQ(json.find("fusion_context"), nullptr);
+  EXPECT_EQ(handle_from_json(json).value(), handle);
+  handle.transform_history->clear();  // of a generation that has the field, though nothing happened
+  EXPECT_EQ(handle_from_json(handle_to_json(handle)).value(), handle);
+}
+
+TEST(HandleJson, RefusesHistoriesThatAreNone) {
+  for (const char* text : {R"({})", R"([1])", R"([{"kind":"fusion","pass_name":"p"}])",
+                           R"([{"kind":1,"pass_name":"p","reason":null}])",
+                           R"([{"kind":"fusion","pass_name":"p","reason":3}])"}) {
+    Json json = handle_to_json({});
+    json.set("transform_history", Json::parse(text).value());
+    EXPECT_EQ(handle_from_json(json).error().code, ErrorCode::kSchema) << text;
+  }
 }
 
 TEST(HandleJson, RefusesIdsThatAreNone) {

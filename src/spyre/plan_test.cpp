@@ -7,6 +7,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "spyre/bundle.h"
+#include "spyre/superdsc.h"
 #include "spyre/superdsc_model.h"
 #include "spyre/test_specs.h"
 #include "spyre/validate.h"
@@ -116,6 +117,47 @@ ErrorCode plan_error(std::vector<OpSpec> specs, const EmitOptions& options = {})
   EXPECT_EQ(specs, before);
   EXPECT_TRUE(diagnostics.empty());
   return result ? ErrorCode::kUsage : result.error().code;
+}
+
+// A restickify reads W [N, K] with k in the stick and leaves it with n there, as the product wants it.
+std::vector<OpSpec> restickified_product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const Sizes size{n, k};
+  const TensorArg w = tensor("w", 1, size, contiguous_index(size));
+  const TensorArg turned = tensor("buf0", -1, size, contiguous_index(size));
+  const TensorArg x = tensor("x", 0, {m, k}, contiguous_index({m, k}));
+  return {pointwise("ReStickifyOpHBM", size, {w, turned}),
+          testing::matmul(m, n, k, x, "buf0", -1, true, tensor("buf1", 2, {m, n}, contiguous_index({m, n})))};
+}
+
+TEST(PlanBundle, ARestickifyIsLaidOutForItsReaders) {
+  std::vector<OpSpec> specs = restickified_product(2, 256, 128);
+  std::vector<Diagnostic> diagnostics;
+  ASSERT_TRUE(plan_bundle(specs, {}, diagnostics));
+  EXPECT_TRUE(diagnostics.empty());  // nothing is laid out at load
+  const OpSpec& turn = specs[0];
+  EXPECT_EQ(turn.args[0].layout, (DeviceLayout{{2, 256, 64}, {64, 128, 1}}));
+  EXPECT_EQ(turn.args[1].layout, (DeviceLayout{{4, 128, 64}, {64 * 128, 1, 128}}));
+  EXPECT_EQ(turn.args[0].device_coordinates.back(), "Mod(c1, 64)");
+  EXPECT_EQ(turn.args[1].device_coordinates.back(), "Mod(c0, 64)");
+  EXPECT_EQ(specs[1].args[1].layout, turn.args[1].layout);
+  for (const OpSpec& spec : specs) {
+    const auto json = superdsc_json(spec, 0, {});
+    ASSERT_TRUE(json) << json.error().text();
+    EXPECT_TRUE(validate_superdsc(Json::parse(*json).value()).empty());
+  }
+  // Reading the same tensor as it was, too, is fine: the input keeps its own layout.
+  const TensorArg w = tensor("w", 1, {256, 128}, "128*c0 + c1");
+  specs.push_back(pointwise("neg", {256, 128}, {w, tensor("buf2", 3, {256, 128}, "128*c0 + c1")}));
+  ASSERT_TRUE(plan_bundle(specs, {}, diagnostics));
+}
+
+RC_GTEST_PROP(PlanBundle, ARestickifyOfAnySizeCanBeWritten, ()) {
+  const auto size = [] { return *rc::gen::inRange<std::int64_t>(2, 200); };
+  std::vector<OpSpec> specs = restickified_product(size(), size(), size());
+  std::vector<Diagnostic> diagnostics;
+  const auto planned = plan_bundle(specs, {}, diagnostics);
+  RC_ASSERT(planned.has_value());
+  for (const OpSpec& spec : specs) RC_ASSERT(superdsc_json(spec, 0, {}).has_value());
 }
 
 TEST(PlanBundle, RefusesWhatNeedsARestickify) {

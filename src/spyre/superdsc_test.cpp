@@ -266,6 +266,31 @@ TEST(Superdsc, CarriesTheHandle) {
   EXPECT_EQ(document.as_object()[0].second["debug_handle_"], handle_to_json(handle));
 }
 
+TEST(Superdsc, WritesTheHistoryInItsGenerationOnly) {
+  std::vector<OpSpec> specs{add_256_384()};
+  DebugHandle handle;
+  handle.transform_history.emplace(1, ProvenanceTransform{"rewrite", "p", std::nullopt});
+  handle.fused_from.resize(2);
+  specs[0].debug_handle = handle;
+  std::vector<Diagnostic> diagnostics;
+  ASSERT_TRUE(plan_bundle(specs, {}, diagnostics));
+  const auto written = [&](Generation generation) {
+    EmitOptions options;
+    options.generation = generation;
+    return Json::parse(superdsc_json(specs[0], 0, options).value()).value().as_object()[0].second["debug_handle_"];
+  };
+  const Json july = written(Generation::kJuly), later = written(Generation::kJulyTransform);
+  EXPECT_EQ(july.find("transform_history"), nullptr);
+  EXPECT_EQ(july["fused_from"].as_array()[0].find("transform_history"), nullptr);
+  EXPECT_EQ(later["transform_history"].as_array().size(), 1U);
+  EXPECT_EQ(later["fused_from"].as_array()[1]["transform_history"].dump(), "[]");
+  EXPECT_EQ(generation_of(specs), Generation::kJulyTransform);
+  specs[0].debug_handle->transform_history.reset();
+  EXPECT_EQ(generation_of(specs), Generation::kJuly);
+  specs[0].debug_handle.reset();
+  EXPECT_EQ(generation_of(specs), Generation::kJuly);
+}
+
 TEST(Superdsc, RefusesWhatItDoesNotWrite) {
   OpSpec spec = add_256_384();
   std::vector<OpSpec> specs{spec};
