@@ -252,7 +252,7 @@ def test_passes_are_observed_in_order(tmp_path):
     assert all(view.frames(p["loc"])[0]["function"] == "__call__" for p in seen)
     order = [(r.get("stage"), r.get("name")) for r in view.records
              if r["record"] == "snapshot" and r.get("stage", "").startswith("ir_") or r["record"] == "pass" and r["phase"] == "start"
-             and r["subsystem"] == "pre_scheduling"]
+             and r.get("subsystem") == "pre_scheduling"]
     assert order == [("ir_pre_pass", None), *((None, name) for name in DEFAULT), ("ir_post_pass", None)]
 
 
