@@ -33,6 +33,7 @@ PUBLIC_HEADERS = {
     "version.h": "base",
     "handle.h": "model",
     "capture.h": "model",
+    "drops.h": "analyse",
     "lineage.h": "analyse",
     "matrix.h": "analyse",
     "report.h": "analyse",

@@ -3,6 +3,7 @@
 // Must not know: torch, Spyre, file formats, conclusions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -202,7 +203,7 @@ struct Birth {
   std::string evidence;
   std::string pattern;             // of a match: the pattern's name
   LocId pattern_loc = LocId::kNone;  // of a match: where the function that writes the replacement is defined
-  LocId loc = LocId::kNone;          // the compiler's frames that made it, innermost first, from the responsible one on
+  LocId loc = LocId::kNone;  // the compiler's frames that made it, innermost first, from the responsible one on
   std::vector<UnitId> sources;
 };
 
@@ -242,7 +243,7 @@ struct Volatile {
 
 // User source embedded in the capture (never library files).
 struct SourceFile {
-  std::string file;    // as in Loc ranges
+  std::string file;  // as in Loc ranges
   std::string sha256;  // of the whole file at capture time; empty where it could not be read
   std::map<std::int64_t, std::string> lines;  // 1-based; all of them for --source files
 };
@@ -276,30 +277,40 @@ std::optional<Severity> severity_from_name(std::string_view name);
 class Capture {
  public:
   RunInfo run;
-  std::vector<Stage> stages;        // by StageId, in declaration order; use stages_in_order() for columns
-  std::vector<AttrKind> attr_kinds; // by AttrId
-  std::vector<HookRecord> hooks;    // final state of each hook (start record, then updated by the end record)
-  std::vector<std::string> texts;   // by TextId
+  std::vector<Stage> stages;  // by StageId, in declaration order; use stages_in_order() for columns
+  std::vector<AttrKind> attr_kinds;  // by AttrId
+  std::vector<HookRecord> hooks;  // final state of each hook (start record, then updated by the end record)
+  std::vector<std::string> texts;  // by TextId
   std::vector<bool> text_is_json;
-  std::vector<Loc> locs;            // by LocId
-  std::vector<Compile> compiles;    // by CompileId; "c0" is index 0
-  std::vector<Graph> graphs;        // by GraphId
-  std::vector<Unit> units;          // by UnitId
+  std::vector<Loc> locs;  // by LocId
+  std::vector<Compile> compiles;  // by CompileId; "c0" is index 0
+  std::vector<Graph> graphs;  // by GraphId
+  std::vector<Unit> units;  // by UnitId
   std::vector<Snapshot> snapshots;  // by SnapshotId, in the order they were taken
-  std::vector<Pass> passes;         // by PassId, in the order they began
-  std::vector<Birth> births;        // in file order
+  std::vector<Pass> passes;  // by PassId, in the order they began
+  std::vector<Birth> births;  // in file order
   std::vector<Link> links;
   std::vector<Claim> claims;
   std::vector<Note> notes;
   std::vector<Volatile> volatiles;
   std::vector<SourceFile> sources;
-  std::optional<EndRecord> end;     // absent: the capture is torn
+  std::optional<EndRecord> end;  // absent: the capture is torn
 
   // What was known of (unit, attr) at a snapshot; nullptr = no_slot. The unit need not be in that snapshot.
   const Observation* at(UnitId unit, AttrId attr, SnapshotId snapshot) const;
   // All attrs of a unit at a snapshot, in AttrId order, no_slot left out.
   std::vector<std::pair<AttrId, const Observation*>> attrs_at(UnitId unit, SnapshotId snapshot) const;
   void set(UnitId unit, AttrId attr, SnapshotId since, Observation observation);
+  // Every recorded state of (unit, attr), oldest first: visit(since, observation). A state written again is a version
+  // too.
+  template <class Visit>
+  void each_version(UnitId unit, AttrId attr, Visit&& visit) const {
+    if (index(unit) >= versions_.size()) return;
+    const auto& list = versions_[index(unit)];
+    auto version =
+        std::lower_bound(list.begin(), list.end(), attr, [](const Version& v, AttrId a) { return v.attr < a; });
+    for (; version != list.end() && version->attr == attr; ++version) visit(version->since, version->observation);
+  }
 
   std::optional<StageId> find_stage(std::string_view key) const;
   std::optional<AttrId> find_attr(std::string_view name) const;

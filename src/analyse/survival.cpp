@@ -122,7 +122,7 @@ class Builder {
   MatrixRow row(AttrId attr) {
     const AttrKind& kind = capture_.attr_kinds[index(attr)];
     MatrixRow result{attr, kind.name, kind.layer, {}};
-    const int first = first_order(attr);
+    const int first = first_order(capture_, pipeline_, attr);
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const MatrixCell* previous = i == 0 ? nullptr : &result.cells[i - 1];
       MatrixCell next = cell(attr, i, previous);
@@ -172,18 +172,6 @@ class Builder {
     });
   }
 
-  // Where the field comes to exist. A first stage that nobody knows: where the capture first shows a slot for it.
-  int first_order(AttrId attr) const {
-    if (auto order = stage_order(capture_, capture_.attr_kinds[index(attr)].first_stage)) return *order;
-    for (const Column& column : pipeline_.columns) {
-      for (const ColumnUnit& unit : column.units) {
-        const Observation* seen = capture_.at(unit.unit, attr, unit.snapshot);
-        if (seen != nullptr && seen->state != State::kNoSlot) return column.order;
-      }
-    }
-    return std::numeric_limits<int>::max();
-  }
-
   const Capture& capture_;
   const Pipeline& pipeline_;
   const std::vector<std::size_t>& columns_;
@@ -206,6 +194,17 @@ std::vector<AttrId> tracked_attrs(const Capture& capture, const Pipeline& pipeli
     }
   }
   return result;
+}
+
+int first_order(const Capture& capture, const Pipeline& pipeline, AttrId attr) {
+  if (auto order = stage_order(capture, capture.attr_kinds[index(attr)].first_stage)) return *order;
+  for (const Column& column : pipeline.columns) {
+    for (const ColumnUnit& unit : column.units) {
+      const Observation* seen = capture.at(unit.unit, attr, unit.snapshot);
+      if (seen != nullptr && seen->state != State::kNoSlot) return column.order;
+    }
+  }
+  return std::numeric_limits<int>::max();
 }
 
 Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns,

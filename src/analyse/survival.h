@@ -17,4 +17,8 @@ Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::ve
 // layer, then as declared.
 std::vector<AttrId> tracked_attrs(const Capture& capture, const Pipeline& pipeline);
 
+// Order of the stage where a field comes to exist, captured or not. A first stage that nobody knows: where the capture
+// first shows a slot for it.
+int first_order(const Capture& capture, const Pipeline& pipeline, AttrId attr);
+
 }  // namespace kerntrail::analyse

@@ -174,6 +174,25 @@ SnapshotId CaptureBuilder::snapshot(std::string_view stage_key, GraphId graph, c
   return recorder_->snapshot(stage(stage_key), graph, observed);
 }
 
+LocId CaptureBuilder::frame(std::string_view file, std::int64_t line, std::string_view function) {
+  Loc range;
+  range.kind = LocKind::kRange;
+  range.text = recorder_->text(file);
+  range.function = recorder_->text(function);
+  range.line = line;
+  range.frame_class = FrameClass::kCompiler;
+  range.rule = FrameRule::kTorchPath;
+  return recorder_->loc(range);
+}
+
+LocId CaptureBuilder::call(LocId inner, LocId outer) {
+  Loc chain;
+  chain.kind = LocKind::kCall;
+  chain.child = inner;
+  chain.caller = outer;
+  return recorder_->loc(chain);
+}
+
 Capture CaptureBuilder::finish(bool complete) {
   recorder_->end(complete);
   writer_->close();
@@ -238,6 +257,15 @@ Seen& Seen::stack(std::string_view file, std::int64_t line, std::string_view cod
                              std::string(function) + "\n    " + std::string(code) + "\n");
   value.loc = recorder.loc(range);
   return add("stack_trace", value);
+}
+
+Seen& Seen::stack_at(std::string_view attr, LocId loc, std::string_view text) {
+  Observation value;
+  value.state = State::kPresent;
+  value.python_type = builder_->recorder().text("str");
+  value.text = builder_->recorder().text(text);
+  value.loc = loc;
+  return add(attr, value);
 }
 
 Seen& Seen::empty(std::string_view attr, std::string_view python_type) {

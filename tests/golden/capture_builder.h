@@ -42,6 +42,8 @@ class CaptureBuilder {
     Seen& from_node(std::string_view json, std::vector<UnitId> refs);
     // A stack whose innermost frame is user code; text and location as the probe makes them.
     Seen& stack(std::string_view file, std::int64_t line, std::string_view code, std::string_view function = "forward");
+    // A stack with any location.
+    Seen& stack_at(std::string_view attr, LocId loc, std::string_view text);
     Seen& empty(std::string_view attr, std::string_view python_type = "NoneType");
     Seen& unreadable(std::string_view attr);
     const model::ObservedUnit& value() const { return value_; }
@@ -53,6 +55,10 @@ class CaptureBuilder {
   };
   Seen seen(UnitId unit) { return Seen(*this, unit); }
   SnapshotId snapshot(std::string_view stage, GraphId graph, const std::vector<Seen>& units);
+
+  // A frame of the compiler, and a call chain: `inner` was called from `outer`.
+  LocId frame(std::string_view file, std::int64_t line, std::string_view function);
+  LocId call(LocId inner, LocId outer);
 
   // Ends the capture. Both are fixed after that.
   Capture finish(bool complete = true);

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <set>
 #include <tuple>
 
+#include "kerntrail/drops.h"
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/report.h"
@@ -67,9 +70,97 @@ void expect_lineage(const Lineage& lineage) {
   }
 }
 
+template <class Counts>
+std::size_t sum(const Counts& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+void expect_field(const Drops& drops, const StageTally& stage, const FieldTally& field) {
+  EXPECT_EQ(field.units.size(), stage.units);
+  EXPECT_EQ(field.present + field.absent + field.unreadable, stage.units);
+  EXPECT_EQ(sum(field.qualities), field.present);
+  EXPECT_EQ(sum(field.reasons), field.absent);
+  std::array<std::size_t, kQualities> qualities{};
+  std::array<std::size_t, kReasons> reasons{};
+  for (const FieldUnit& unit : field.units) {
+    if (unit.state == State::kUnreadable) continue;
+    if (unit.state == State::kPresent) {
+      ++qualities[static_cast<std::size_t>(unit.quality)];
+      EXPECT_EQ(unit.quality == Quality::kKept, unit.mark == kNoIndex);
+      if (unit.mark == kNoIndex) continue;
+      ASSERT_LT(unit.mark, drops.marks.size());
+      EXPECT_EQ(drops.marks[unit.mark].unit, unit.unit);
+      EXPECT_EQ(drops.marks[unit.mark].quality, unit.quality);
+      continue;
+    }
+    ++reasons[static_cast<std::size_t>(unit.reason)];
+    EXPECT_EQ(unit.reason == Reason::kCarriedBy, !unit.carrier.empty());
+    if (unit.loss != kNoIndex) {
+      ASSERT_LT(unit.loss, drops.losses.size());
+    }
+    if (unit.reason == Reason::kDropped) {
+      ASSERT_NE(unit.loss, kNoIndex);
+      EXPECT_EQ(drops.losses[unit.loss].unit, unit.unit);
+      EXPECT_EQ(drops.losses[unit.loss].field, field.attr);
+    }
+  }
+  EXPECT_EQ(qualities, field.qualities);
+  EXPECT_EQ(reasons, field.reasons);
+}
+
+// Every loss and mark is referred to by a stage, stands in exactly one group, and its site exists.
+void expect_groups(const Drops& drops) {
+  for (const DropGrouping by : {DropGrouping::kPass, DropGrouping::kLine, DropGrouping::kField, DropGrouping::kUnit}) {
+    std::vector<std::size_t> losses(drops.losses.size(), 0), marks(drops.marks.size(), 0);
+    for (const DropGroup& group : group_drops(drops, by)) {
+      EXPECT_FALSE(group.losses.empty() && group.marks.empty());
+      for (std::uint32_t i : group.losses) ++losses.at(i);
+      for (std::uint32_t i : group.marks) ++marks.at(i);
+    }
+    for (std::size_t n : losses) EXPECT_EQ(n, 1U);
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+      const bool unplaced = drops.marks[i].site == kNoIndex && (by == DropGrouping::kPass || by == DropGrouping::kLine);
+      EXPECT_EQ(marks[i], unplaced ? 0U : 1U);
+    }
+  }
+}
+
+void expect_drops(const Drops& drops) {
+  std::vector<bool> used(drops.losses.size(), false);
+  for (const StageTally& stage : drops.stages) {
+    for (const FieldTally& field : stage.fields) {
+      expect_field(drops, stage, field);
+      for (const FieldUnit& unit : field.units) {
+        if (unit.loss != kNoIndex && unit.loss < used.size()) used[unit.loss] = true;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < drops.losses.size(); ++i) {
+    EXPECT_TRUE(used[i]) << "a loss that no stage knows of";
+    ASSERT_LT(drops.losses[i].site, drops.sites.size());
+    EXPECT_FALSE(drops.losses[i].had.empty());
+    EXPECT_LE(drops.losses[i].had.size(), drops.losses[i].sources);
+  }
+  for (const PassTally& pass : drops.passes) {
+    EXPECT_EQ(sum(pass.fates), pass.left);
+    EXPECT_EQ(pass.leavers.size(), pass.left);
+  }
+  for (const StageInterval& interval : drops.intervals) EXPECT_EQ(sum(interval.fates), interval.entering);
+  expect_groups(drops);
+}
+
 }  // namespace
 
+void expect_drops(const Capture& capture) {
+  for (const AnalysisOptions& analysis : {AnalysisOptions{}, AnalysisOptions{{"all"}, {}}}) {
+    const auto all = drops(capture, {analysis, {}});
+    ASSERT_TRUE(all) << all.error().text();
+    for (const Drops& one : *all) expect_drops(one);
+  }
+}
+
 void expect_invariants(const Capture& capture) {
+  expect_drops(capture);
   for (const AnalysisOptions& options : {AnalysisOptions{}, AnalysisOptions{{"all"}, {}}}) {
     auto all = matrices(capture, options);
     ASSERT_TRUE(all) << all.error().text();

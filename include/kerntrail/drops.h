@@ -1,0 +1,263 @@
+// Where provenance was lost: for each counted unit and tracked field of each stage, whether it is there and how good it
+// is, or why it is absent; each loss once, with the pass and the line of the compiler that it is charged to.
+// Four axes, never mixed: state (capture.h), reason of an absent field, fate of a unit, quality of a present value.
+// What each word means: analyse/rules.h (docs/rules.md).
+// Must not know: output formats.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kerntrail/capture.h"
+#include "kerntrail/options.h"
+
+namespace kerntrail {
+
+// Why a field is absent from a unit.
+enum class Reason : std::uint8_t {
+  kNotCreatedYet,
+  kCarriedBy,  // inside another field of this very unit
+  kDropped,  // it, or a unit it was made from, had the field
+  kInheritedGap,  // made from units none of which had it
+  kNeverMade,  // nothing before could have had it, and nothing made it
+  kOrphan,  // nothing links it to a source
+  kSynthesised,  // declared by an intent
+  kUnknown,
+};
+inline constexpr std::size_t kReasons = 8;
+
+// How good a present value is.
+enum class Quality : std::uint8_t { kKept, kCollapsed, kOverwritten, kVacuous, kCompilerMade, kConflict };
+inline constexpr std::size_t kQualities = 6;
+
+// What became of a unit over an interval that it entered.
+enum class Fate : std::uint8_t { kSurvived, kReplaced, kMerged, kElided, kFolded, kDead };
+inline constexpr std::size_t kFates = 6;
+
+std::string_view reason_name(Reason v);  // "not_created_yet", "carried_by", ...
+std::string_view quality_name(Quality v);  // "kept", ..., "compiler_made", ...
+std::string_view fate_name(Fate v);  // "survived", ...
+
+// What a pass does on purpose. synthesises: its new units need no source. removes: what it takes away needs no
+// survivor. remaps: it may change or drop the listed fields.
+enum class IntentKind : std::uint8_t { kSynthesises, kRemoves, kRemaps };
+std::string_view intent_kind_name(IntentKind v);
+
+struct Intent {
+  std::string pass;  // exact name of the pass; a final "*" stands for any rest
+  IntentKind kind = IntentKind::kSynthesises;
+  std::string reason;  // why this is by design
+  std::string subsystem;  // only passes of this group; empty: any
+  std::string pattern;  // only units made by this pattern; empty: any
+  std::vector<std::string> targets;  // only units whose target starts with one of these; empty: any
+  std::vector<std::string> fields;  // of remaps: the fields; empty: all
+  std::string origin;  // "built-in", or the file that declares it
+};
+
+const std::vector<Intent>& builtin_intents();
+// A user's file (schemas/intents.schema.json). Errors name the place: "intents[2].kind: ...".
+Expected<std::vector<Intent>> parse_intents(std::string_view json, std::string_view path);
+
+struct DropOptions {
+  AnalysisOptions analysis;  // no stages named: every captured one, but kernels that are seen as bundle files
+  std::vector<Intent> intents;  // beside the built-in ones
+};
+
+enum class SiteKind : std::uint8_t {
+  kPass,  // in a pass, or in one of the compiler's own functions around passes
+  kGap,  // between two looks at a graph, by something that is no pass
+  kBorder,  // between two stages, nothing closer is known
+  kTracing,  // while a graph was interpreted to make another
+  kCopy,  // while a graph was copied or cut
+};
+std::string_view site_kind_name(SiteKind v);  // "pass", "gap", "border", "tracing", "copy"
+
+// A place in the compile to which losses are charged.
+struct DropSite {
+  SiteKind kind = SiteKind::kPass;
+  PassId pass = PassId::kNone;
+  std::string from, to;  // keys of the stages it lies between, where known
+  std::string after_pass;  // of a border: the last pass seen before it
+  std::string title;  // "pass_pattern_0", "between fx_aten and fx_post_grad"
+  std::string subsystem;  // the compiler's group of passes
+  std::string pattern;  // of a match
+  LocId line = LocId::kNone;  // responsible line; of a match, where the function that writes the replacement is defined
+  LocId chain = LocId::kNone;  // the compiler's frames, innermost first
+  std::string place;  // "file:line (function)" of `line`; empty where unknown
+  std::vector<std::string> frames;  // places of `chain`, innermost first
+  SnapshotId at = SnapshotId::kNone;  // the look that first shows what happened
+};
+
+enum class LossWay : std::uint8_t {
+  kInPlace,  // the unit itself had the field before
+  kAtBirth,  // units it was made from had it
+  kLowering,  // units of the stage before, that it comes from, had it
+};
+std::string_view loss_way_name(LossWay v);  // "in_place", "at_birth", "from_stage"
+
+// One field of one unit, lost at one place.
+struct Loss {
+  UnitId unit = UnitId::kNone;
+  AttrId field = AttrId::kNone;
+  std::uint32_t site = 0;  // index into Drops::sites
+  LossWay way = LossWay::kInPlace;
+  std::string_view evidence;  // what names the sources: "match", "replacement", ..., "from-node", "link"; static text
+  std::vector<UnitId> had;  // the sources that had it, or the unit itself
+  std::size_t sources = 0;  // how many sources the evidence names
+  SnapshotId before = SnapshotId::kNone;  // look at which they had it
+  bool in_stage = false;  // some captured stage shows the unit without the field; else only others' gaps do
+  std::size_t inherited = 0;  // units without the field for this reason alone: made of this one, directly or not
+};
+
+// A present value that is not simply kept.
+struct Mark {
+  UnitId unit = UnitId::kNone;
+  AttrId field = AttrId::kNone;
+  Quality quality = Quality::kKept;
+  std::uint32_t site = kNoIndex;  // where it came about, where that is known
+  std::string_view evidence;  // of overwritten and collapsed at birth
+  std::vector<UnitId> others;  // overwritten: whose value it has now; collapsed: those whose value was given up;
+                               // conflict: those that the other field names
+  bool swapped = false;  // overwritten: one of `others` has this unit's former value
+  std::size_t sources = 0;  // collapsed: sources with different values
+  std::string was, now;  // short texts of the values, where they can be told
+};
+
+// A field of a unit that an intent accounts for: no loss.
+struct DeclaredUse {
+  UnitId unit = UnitId::kNone;
+  AttrId field = AttrId::kNone;
+  PassId pass = PassId::kNone;
+  std::uint32_t intent = 0;  // index into Drops::intents
+};
+
+struct FieldUnit {
+  UnitId unit = UnitId::kNone;
+  State state = State::kNoSlot;
+  Quality quality = Quality::kKept;  // state present
+  Reason reason = Reason::kUnknown;  // state empty or no_slot
+  std::string_view carrier;  // carried_by: in which field; static text
+  std::uint32_t loss = kNoIndex;  // dropped: it; inherited_gap: its root, where that is a loss
+  std::uint32_t mark = kNoIndex;  // present: into Drops::marks
+  Reason root = Reason::kUnknown;  // inherited_gap: why the first source lacks it
+};
+
+// present + absent + unreadable = units; qualities sum to present, reasons to absent.
+struct FieldTally {
+  AttrId attr = AttrId::kNone;
+  std::string name, layer;
+  bool created = true;
+  std::size_t present = 0, absent = 0, unreadable = 0;
+  std::array<std::size_t, kQualities> qualities{};
+  std::array<std::size_t, kReasons> reasons{};
+  std::vector<FieldUnit> units;  // in the stage's order
+
+  std::size_t of(Reason r) const { return reasons[static_cast<std::size_t>(r)]; }
+  std::size_t of(Quality q) const { return qualities[static_cast<std::size_t>(q)]; }
+};
+
+struct StageTally {
+  StageId stage = StageId::kNone;
+  std::string key, title, noun;
+  std::size_t units = 0;
+  std::vector<FieldTally> fields;
+};
+
+struct UnitFate {
+  UnitId unit = UnitId::kNone;
+  Fate fate = Fate::kDead;
+  UnitId by = UnitId::kNone;  // replacement, survivor, input or constant that took over its uses
+  bool declared = false;  // an intent of kind removes names the pass
+};
+
+// What one pass did. `fates` sum to the units that entered it and left.
+struct PassTally {
+  PassId pass = PassId::kNone;
+  std::size_t created = 0, left = 0, changed = 0, retargeted = 0;
+  std::array<std::size_t, kFates> fates{};
+  std::vector<UnitFate> leavers;
+  std::size_t losses = 0, marks = 0, findings = 0;
+};
+
+// From a stage to the next of the same layer; fates sum to the counted units of the first.
+struct StageInterval {
+  std::string from, to;
+  std::size_t entering = 0;
+  std::array<std::size_t, kFates> fates{};
+  std::vector<UnitFate> leavers;
+};
+
+enum class ObserverRule : std::uint8_t {
+  kOriginsDropped,  // a: a unit lost some of its origins
+  kOriginNodeLost,  // b: it lost its representative origin without a fusion of this pass
+  kHistoryCut,  // c: its earlier transform records are no longer all there, in order
+  kCreatedSourceless,  // d: a new unit has no origins
+  kVanished,  // e: a unit went, and no survivor holds all it held
+};
+std::string_view observer_rule_id(ObserverRule v);  // "a" to "e"
+
+// A broken rule of passes over IR: every one is kept, several a pass and unit.
+struct ObserverFinding {
+  ObserverRule rule = ObserverRule::kOriginsDropped;
+  PassId pass = PassId::kNone;
+  UnitId unit = UnitId::kNone;  // as it was before the pass (d: the new unit)
+  UnitId now = UnitId::kNone;  // the unit that stands for it afterwards, where that is another object
+  std::vector<UnitId> lost;  // a, b, e: origins that are gone
+  std::size_t total = 0;  // a, e: origins it had
+  std::uint32_t intent = kNoIndex;  // declared: shown, not counted
+};
+
+// How to spell a unit and a pass that the result mentions.
+struct UnitLabel {
+  std::string id;  // "c0.n3"
+  std::string name;  // as last seen; empty where it has none
+  std::string target;  // what it calls, as first seen; may be empty
+};
+
+struct PassLabel {
+  std::string name, subsystem, place;
+  PassKind kind = PassKind::kPass;
+};
+
+// One compile, or one direction of it. Spells all that it mentions, so that writers need no capture.
+struct Drops {
+  CompileId compile = CompileId::kNone;
+  std::string direction;
+  bool passes_recorded = false;  // the capture holds passes of this compile
+  std::vector<StageTally> stages;
+  std::vector<DropSite> sites;  // in the order in which they show
+  std::vector<Loss> losses;  // by site, unit, field
+  std::vector<Mark> marks;
+  std::vector<Intent> intents;  // built-in, then the caller's
+  std::vector<DeclaredUse> declared;
+  std::vector<PassTally> passes;  // that made, changed or erased something, or that something is charged to
+  std::vector<StageInterval> intervals;  // empty unless passes were recorded
+  std::vector<ObserverFinding> findings;
+  std::vector<std::string> fields;  // names, by AttrId
+  std::unordered_map<UnitId, UnitLabel> units;
+  std::unordered_map<PassId, PassLabel> pass_labels;
+};
+
+// One a compile and direction that was observed. kUsage: a stage or compile that the capture does not have.
+Expected<std::vector<Drops>> drops(const Capture& capture, const DropOptions& options = {});
+
+enum class DropGrouping : std::uint8_t { kPass, kLine, kField, kUnit };
+
+struct DropGroup {
+  std::string title;  // pass, place, field or unit
+  std::vector<std::uint32_t> losses;  // indices
+  std::vector<std::uint32_t> marks;
+};
+
+// Every loss and every mark with a site exactly once (by field and unit: every mark).
+std::vector<DropGroup> group_drops(const Drops& drops, DropGrouping by);
+
+// "file:line (function)" of the innermost frame of a location; empty where it has none.
+std::string place_text(const Capture& capture, LocId loc);
+
+}  // namespace kerntrail

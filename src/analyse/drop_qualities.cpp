@@ -1,0 +1,261 @@
+// How good present values are: the half of DropFinder that judges them.
+#include <algorithm>
+#include <unordered_set>
+
+#include "analyse/drop_finder.h"
+#include "analyse/handles.h"
+#include "base/strings.h"
+
+namespace kerntrail::analyse {
+namespace {
+
+constexpr std::size_t kMaxOthers = 16;  // units kept as evidence for one value
+
+// Read through the origins whenever it is asked for: it has no value of its own that anything could overwrite.
+bool is_accessor(std::string_view field) { return field == "get_stack_traces"; }
+
+}  // namespace
+
+// One quality a value. What is wrong goes before what is merely less than it could be.
+void DropFinder::judge_value(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell) {
+  const AttrKind& kind = capture_.attr_kinds[index(field)];
+  if (is_accessor(kind.name)) return;
+  if (changed_in_place(unit, field, cell)) return;
+  std::optional<Mark> at_birth;
+  if (kind.layer == pipeline_.columns[where.column].layer) at_birth = wrong_at_birth(unit, field);
+  if (at_birth && at_birth->quality == Quality::kOverwritten) return mark(cell, std::move(*at_birth));
+  if (in_conflict(where, unit, field, cell)) return;
+  const Observation& value = *present(capture_, unit.unit, field, unit.snapshot);
+  Quality quality = Quality::kKept;
+  if (kind.type == ValueType::kNodeSources && is_vacuous(value, unit.snapshot)) quality = Quality::kVacuous;
+  if (kind.type == ValueType::kStack && is_compiler_made(capture_, value.loc)) quality = Quality::kCompilerMade;
+  if (quality != Quality::kKept) {
+    Mark found;
+    found.unit = unit.unit;
+    found.field = field;
+    found.quality = quality;
+    found.now = short_value(capture_, kind.type, value);
+    mark(cell, std::move(found));
+  } else if (at_birth) {
+    mark(cell, std::move(*at_birth));
+  }
+}
+
+// The last change that no intent declares and after which the value no longer says what it said at first.
+bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUnit& cell) {
+  const ValueType type = type_of(field);
+  const std::string_view name = capture_.attr_kinds[index(field)].name;
+  const Observation* base = nullptr;
+  const Observation* last = nullptr;
+  const Observation* before_change = nullptr;
+  SnapshotId changed = SnapshotId::kNone;
+  std::vector<std::pair<PassId, std::uint32_t>> uses;
+  capture_.each_version(unit.unit, field, [&](SnapshotId since, const Observation& seen) {
+    if (since > unit.snapshot || seen.state != State::kPresent) return;
+    if (base == nullptr) {
+      base = &seen;
+    } else if (kept_of(capture_, type, *last, seen) != Kept::kAll) {
+      const PassId pass = capture_.snapshots[index(since)].pass;
+      const std::uint32_t intent = intents_.find(IntentKind::kRemaps, pass, {}, target_of(unit.unit), name);
+      if (intent != kNoIndex) {
+        uses.emplace_back(pass, intent);
+        base = &seen;
+      } else {
+        changed = since;
+        before_change = last;
+      }
+    }
+    last = &seen;
+  });
+  for (const auto& [pass, intent] : uses) use_intent(unit.unit, field, pass, intent);
+  if (!has(changed) || last == nullptr) return false;
+  const Kept kept = kept_of(capture_, type, *base, *last);
+  if (kept == Kept::kAll) return false;
+  Mark found;
+  found.unit = unit.unit;
+  found.field = field;
+  found.quality = kept == Kept::kPart ? Quality::kCollapsed : Quality::kOverwritten;
+  found.site = sites_.change(changed);
+  found.evidence = "identity";
+  found.was = short_value(capture_, type, *before_change);
+  found.now = short_value(capture_, type, *last);
+  const PassId pass = capture_.snapshots[index(changed)].pass;
+  if (has(pass) && !is_references(type)) {
+    found.others = owners_before(pass, field, value_key(capture_, type, *last), unit.unit);
+    const ValueKey former = value_key(capture_, type, *before_change);
+    for (UnitId other : found.others) {
+      const Observation* now = present(capture_, other, field, changed);
+      found.swapped = found.swapped || (now != nullptr && value_key(capture_, type, *now) == former);
+    }
+  }
+  mark(cell, std::move(found));
+  return true;
+}
+
+// Compared with what the sources said when the unit was made.
+std::optional<Mark> DropFinder::wrong_at_birth(const ColumnUnit& unit, AttrId field) {
+  const ChargedBirth birth = passes_.charged(unit.unit);
+  if (birth.sources.empty()) return std::nullopt;
+  const ValueType type = type_of(field);
+  const Observation* first = nullptr;
+  capture_.each_version(unit.unit, field, [&](SnapshotId, const Observation& seen) {
+    if (first == nullptr && seen.state == State::kPresent) first = &seen;
+  });
+  std::unordered_set<ValueKey, ValueKeyHash> different;
+  std::vector<UnitId> given_up;
+  bool carried = false;
+  const Observation* example = nullptr;
+  for (UnitId source : birth.sources) {
+    const Observation* value = source_state(birth, source, unit.unit, field).value;
+    if (value == nullptr) continue;
+    if (is_references(type) && value->refs.empty()) {  // names nothing that was seen: nothing to compare
+      carried = true;
+      continue;
+    }
+    different.insert(value_key(capture_, type, *value));
+    const bool names_it =
+        is_references(type) && std::find(first->refs.begin(), first->refs.end(), source) != first->refs.end();
+    const bool kept = names_it || kept_of(capture_, type, *value, *first) == Kept::kAll;
+    carried = carried || kept;
+    if (example == nullptr || (!kept && given_up.empty())) example = value;
+    if (!kept && given_up.size() < kMaxOthers) given_up.push_back(source);
+  }
+  if (different.empty() || given_up.empty()) return std::nullopt;
+  if (is_references(type) && first->refs.empty()) return std::nullopt;  // vacuous, not wrong
+  const std::uint32_t intent = intents_.find(IntentKind::kRemaps, birth.birth->pass, birth.birth->pattern,
+                                             target_of(unit.unit), capture_.attr_kinds[index(field)].name);
+  if (intent != kNoIndex) {
+    use_intent(unit.unit, field, birth.birth->pass, intent);
+    return std::nullopt;
+  }
+  Mark found;
+  found.unit = unit.unit;
+  found.field = field;
+  found.quality = carried ? Quality::kCollapsed : Quality::kOverwritten;
+  found.site = birth_site(birth, unit.unit);
+  found.evidence = birth.evidence;
+  found.sources = different.size();
+  found.others = std::move(given_up);
+  found.was = example == nullptr ? std::string() : short_value(capture_, type, *example);
+  found.now = short_value(capture_, type, *first);
+  return found;
+}
+
+bool DropFinder::reaches_line(UnitId root, SnapshotId until, const std::optional<SourceKey>& line) const {
+  if (!pre_grad_[index(capture_.units[index(root)].graph)]) return false;
+  const Observation* stack = present(capture_, root, names_["stack_trace"], until);
+  if (stack == nullptr) return false;
+  return !line || line_of(capture_, *stack) == line;
+}
+
+// Nothing in the chain is a node of the graph traced from source that has a stack. Without such a graph in the
+// capture, nobody can tell.
+bool DropFinder::is_vacuous(const Observation& value, SnapshotId until) const {
+  if (!has_pre_grad_) return false;
+  return std::none_of(value.refs.begin(), value.refs.end(),
+                      [&](UnitId root) { return reaches_line(root, until, std::nullopt); });
+}
+
+// Two fields of one unit that name different lines of source.
+bool DropFinder::in_conflict(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell) {
+  const std::string& name = capture_.attr_kinds[index(field)].name;
+  Mark found;
+  found.unit = unit.unit;
+  found.field = field;
+  found.quality = Quality::kConflict;
+  const Observation* stack = present(capture_, unit.unit, names_["stack_trace"], unit.snapshot);
+  const Observation* chain = present(capture_, unit.unit, names_["from_node"], unit.snapshot);
+  if ((name == "stack_trace" || name == "from_node") && stack != nullptr && chain != nullptr) {
+    const auto line = line_of(capture_, *stack);
+    if (!line || is_vacuous(*chain, unit.snapshot)) return false;
+    for (UnitId root : chain->refs) {
+      if (reaches_line(root, unit.snapshot, line)) return false;
+      if (!reaches_line(root, unit.snapshot, std::nullopt)) continue;
+      if (found.others.size() < kMaxOthers) found.others.push_back(root);
+      if (found.was.empty())
+        found.was =
+            short_value(capture_, ValueType::kStack, *present(capture_, root, names_["stack_trace"], unit.snapshot));
+    }
+    found.now = short_value(capture_, ValueType::kStack, *stack);
+    if (name == "from_node") std::swap(found.was, found.now);
+    mark(cell, std::move(found));
+    return true;
+  }
+  const Column& column = pipeline_.columns[where.column];
+  if (name != "debug_handle") return false;
+  if (column.key == "superdsc" && disagreeing_.count(unit.unit) != 0) {
+    mark(cell, std::move(found));
+    return true;
+  }
+  const Observation* origins = present(capture_, unit.unit, names_["buffer_origins"], unit.snapshot);
+  const auto handle = read_handle(capture_, present(capture_, unit.unit, field, unit.snapshot));
+  if (origins == nullptr || !handle || !handle->has_source()) return false;
+  for (UnitId origin : origins->refs) {
+    const Observation* seen = present(capture_, origin, names_["stack_trace"], unit.snapshot);
+    const auto line = seen == nullptr ? std::nullopt : line_of(capture_, *seen);
+    if (!line) continue;
+    if (line->line == handle->start_line && base::basename(capture_.text(line->file)) == base::basename(handle->file))
+      return false;
+    if (found.others.size() < kMaxOthers) found.others.push_back(origin);
+    found.was = short_value(capture_, ValueType::kStack, *seen);
+  }
+  if (found.others.empty()) return false;
+  found.now = handle->place();
+  mark(cell, std::move(found));
+  return true;
+}
+
+// Units that a pass touched, by the value they had before it.
+std::vector<UnitId> DropFinder::owners_before(PassId pass, AttrId field, const ValueKey& value, UnitId but) {
+  const std::uint64_t key = (static_cast<std::uint64_t>(index(pass)) << 32U) ^ index(field);
+  auto [place, fresh] = owners_.try_emplace(key);
+  if (fresh) {
+    const Pass& run = capture_.passes[index(pass)];
+    const SnapshotId before = passes_.before(pass);
+    const ValueType type = type_of(field);
+    std::unordered_set<UnitId> seen;
+    const auto add = [&](UnitId unit) {
+      if (!has(before) || !seen.insert(unit).second) return;
+      if (const Observation* had = present(capture_, unit, field, before))
+        place->second[value_key(capture_, type, *had)].push_back(unit);
+    };
+    for (UnitId unit : run.changed) add(unit);
+    for (UnitId unit : run.erased) add(unit);
+    for (const auto& [from, to] : run.replaced) add(from);
+    if (has(run.last_look)) {
+      for (UnitId unit : capture_.snapshots[index(run.last_look)].units) add(unit);
+    }
+  }
+  std::vector<UnitId> result;
+  const auto found = place->second.find(value);
+  if (found == place->second.end()) return result;
+  for (UnitId unit : found->second) {
+    if (unit != but && result.size() < kMaxOthers) result.push_back(unit);
+  }
+  return result;
+}
+
+void DropFinder::mark(FieldUnit& cell, Mark found) {
+  cell.quality = found.quality;
+  auto& known = marks_of_[{found.unit, found.field}];
+  for (std::uint32_t i : known) {
+    if (marks_[i].quality == found.quality && marks_[i].site == found.site) {
+      cell.mark = i;
+      return;
+    }
+  }
+  cell.mark = static_cast<std::uint32_t>(marks_.size());
+  known.push_back(cell.mark);
+  marks_.push_back(std::move(found));
+}
+
+void DropFinder::use_intent(UnitId unit, AttrId field, PassId pass, std::uint32_t intent) {
+  auto& known = declared_of_[{unit, field}];
+  for (std::uint32_t i : known) {
+    if (declared_[i].intent == intent && declared_[i].pass == pass) return;
+  }
+  known.push_back(static_cast<std::uint32_t>(declared_.size()));
+  declared_.push_back({unit, field, pass, intent});
+}
+
+}  // namespace kerntrail::analyse

@@ -1,0 +1,102 @@
+#include "analyse/rules.h"
+
+#include <array>
+
+namespace kerntrail::analyse {
+namespace {
+
+constexpr std::array kAxes{
+    Axis{"reason", "Why a field is absent",
+         "One a field and unit where the slot is empty or there is none; they sum to the absent."},
+    Axis{"quality", "How good a present value is",
+         "One a field and unit where the slot holds something; they sum to the present."},
+    Axis{"fate", "What became of a unit",
+         "One a unit that entered an interval (a pass, or from one stage to the next); they sum to those."},
+    Axis{"observer", "Rules for passes over IR",
+         "Checked on every operation that a pass made, changed or took away; each broken rule is reported, several a "
+         "pass and operation."},
+};
+
+constexpr std::array kRules{
+    Rule{"reason", "not_created_yet", "The field comes to exist at a later stage.",
+         "`origins` on an FX node: only lowering makes them.", "Nothing."},
+    Rule{"reason", "carried_by", "The slot is empty, but another field of this very unit contains it.",
+         "`stack_trace` of an IR operation: its `origins` lead to FX nodes that have one.",
+         "Nothing, as long as the carrier stays; read it through the carrier."},
+    Rule{"reason", "dropped",
+         "The unit had the field at an earlier look, or a unit that it was made from had it, and it is gone.",
+         "A pattern replaces nineteen nodes by one attention call and copies no `stack_trace` to it.",
+         "Copy the metadata where the report points: in the function that writes the replacement, or at the line that "
+         "makes the node."},
+    Rule{"reason", "inherited_gap", "It was made from other units, and none of them had the field.",
+         "A permute made of an mm that had lost its `stack_trace` in an earlier pass.",
+         "Follow its root: the report names the loss that it comes from, or says that the field was never made."},
+    Rule{"reason", "never_made", "Nothing before could have had the field, and nothing made it.",
+         "`nn_module_stack` of a function called outside any module.",
+         "Nothing in the passes: only the stage that makes the field could fill it."},
+    Rule{"reason", "orphan", "Nothing links the unit to a source: not a match, not a replacement, not its users.",
+         "A copy that a pass inserts, with empty metadata.",
+         "Make the pass say what the unit stands for, or declare it as synthesised if it stands for nothing."},
+    Rule{"reason", "synthesised",
+         "An intent declares that this pass makes such units, or changes this field, on purpose.",
+         "A restickify, which belongs to no operation of the model.",
+         "Nothing. The intent's reason is shown; check that it still holds."},
+    Rule{"reason", "unknown", "Nothing was recorded that could tell.",
+         "A node without births and links, in a capture whose first stage comes after the one that makes the field.",
+         "Record again with passes, from the first stage on."},
+    Rule{"quality", "kept", "The value says what the sources of the unit said.", "A node copied with its metadata.",
+         "Nothing."},
+    Rule{"quality", "collapsed",
+         "The unit was made from sources that say different things, and carries only part of them.",
+         "mm on line 12 and add on line 13 become one addmm that has line 13 only.",
+         "Keep all of them, as `from_node` and `origins` can, or accept that one line stands for several."},
+    Rule{"quality", "overwritten",
+         "A pass changed the value in place to that of another source, or a new unit has a value that none of its "
+         "sources had: present, and wrong.",
+         "A no-op is removed, and its metadata is written over that of the node that stays.",
+         "Do not copy metadata onto a node that stays; the report names the pass, and whose value it has now."},
+    Rule{"quality", "vacuous", "A chain is there, but it reaches no node of the traced graph that has a line.",
+         "`from_node` that names a placeholder without a name, or nodes of a temporary trace.",
+         "Do not count it as provenance; make the pass link to the nodes it replaced."},
+    Rule{"quality", "compiler_made", "A stack is there, but none of its frames is the user's.",
+         "A node made while a pattern was traced, with the pass's own frames as `stack_trace`.",
+         "Keep the stack of the nodes it stands for."},
+    Rule{"quality", "conflict", "Two fields of the unit name different user lines.",
+         "`stack_trace` says line 12, the root of `from_node` is on line 14.",
+         "One of them is wrong: look at the passes that changed the unit, recorded with passes."},
+    Rule{"fate", "survived", "The unit is there at the end of the interval.", "A node that no pass touched.",
+         "Nothing."},
+    Rule{"fate", "replaced", "A unit made in its place took over its uses, or stands for all that a pattern matched.",
+         "addmm, split into mm and add.", "Compare what the new unit carries: its losses are charged to the pass."},
+    Rule{"fate", "merged", "A unit that was already there took over its uses.", "The second of two equal constants.",
+         "The survivor should name both sources; else one line disappears."},
+    Rule{"fate", "elided", "Its uses went to one of its own inputs: it did nothing.", "x + 0.",
+         "Nothing, if the input keeps its own provenance."},
+    Rule{"fate", "folded", "A constant took over its uses.", "An op on parameters, computed while freezing.",
+         "The constant should name what it was computed from."},
+    Rule{"fate", "dead", "It was erased, and nothing took over its uses or was made of it.",
+         "A value that nobody reads.", "Nothing."},
+    Rule{"observer", "a", "An operation may not lose any of its `origins`.",
+         "Rebuilding a buffer with one origin of two.",
+         "Union the old origins into the new buffer, or declare the pass with kind `remaps`."},
+    Rule{"observer", "b",
+         "An operation may not lose its `origin_node`, unless the pass recorded a fusion of its own and the old one is "
+         "still among the origins.",
+         "Rebuilding a buffer without setting `origin_node`.", "Set it, or record the fusion."},
+    Rule{"observer", "c", "The earlier transform records of an operation stay, in their order.",
+         "A pass that writes its record over those before it.", "Append; never replace."},
+    Rule{"observer", "d", "A new operation has `origins`.", "A buffer inserted without any.",
+         "Give it those of the operation it serves, or declare the pass with kind `synthesises`."},
+    Rule{"observer", "e",
+         "An operation with provenance may only go if one operation left holds all of it: origins, origin node, "
+         "records.",
+         "A duplicate removed without merging its origins into the one that stays.",
+         "Merge before removing, or declare the pass with kind `removes`."},
+};
+
+}  // namespace
+
+std::span<const Rule> rules() { return kRules; }
+std::span<const Axis> rule_axes() { return kAxes; }
+
+}  // namespace kerntrail::analyse
