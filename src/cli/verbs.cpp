@@ -50,7 +50,9 @@ const std::vector<Verb>& verbs() {
       {"report", "the whole audit report: lineage, matrix, a table a stage, kernels", run_report},
       {"matrix", "which provenance field is there at which stage, on how many units", run_matrix},
       {"lineage", "from source lines to kernels and back", run_lineage},
+      {"drops", "where provenance was lost: in which pass, by which line of the compiler, and why", run_drops},
       {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},
+      {"rules", "what the words of drops and report mean", run_rules},
       {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
       {"validate", "checks a capture file: every record, reference and digest", run_validate},
   };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kerntrail/capture.h"
+#include "kerntrail/drops.h"
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/report.h"
@@ -15,6 +16,7 @@ namespace kerntrail::render {
 // Units are given by id ("c0.n3"); the capture only spells them.
 std::string matrix_json(const Capture& capture, const std::vector<Matrix>& matrices);
 std::string lineage_json(const Capture& capture, const std::vector<Lineage>& lineages);
+std::string drops_json(const std::vector<Drops>& all, DropGrouping by);
 std::string report_json(const Capture& capture, const Report& report);
 
 }  // namespace kerntrail::render

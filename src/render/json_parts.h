@@ -4,12 +4,15 @@
 
 #include "base/json.h"
 #include "kerntrail/capture.h"
+#include "kerntrail/drops.h"
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 
 namespace kerntrail::render {
 
 void write_matrix(base::JsonWriter& json, const Capture& capture, const Matrix& matrix);
+// `part` of a drops document.
+void write_drops(base::JsonWriter& json, const Drops& drops);
 void write_lineage(base::JsonWriter& json, const Capture& capture, const Lineage& lineage);
 
 }  // namespace kerntrail::render

@@ -108,6 +108,7 @@ const std::vector<GoldenCase>& golden_cases() {
       {"seed000_with_aten", [] { return build_seed000(true); }},
       {"empty_run", empty_run},
       {"stock_training", stock_training},
+      {"lossy_passes", lossy_passes},
   };
   return kCases;
 }

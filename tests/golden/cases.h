@@ -20,6 +20,9 @@ struct GoldenCase {
 // GoogleTest's name for a case; without it, its raw bytes, which differ from run to run.
 inline void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name; }
 
+// In a file of its own.
+Built lossy_passes();
+
 const std::vector<GoldenCase>& golden_cases();
 
 }  // namespace kerntrail::testing

@@ -5,11 +5,14 @@
 #include <map>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "cases.h"
 #include "invariants.h"
+#include "render/drops_markdown.h"
 #include "render/json_output.h"
 #include "render/markdown.h"
 #include "render/outputs.h"
+#include "render/rules_text.h"
 
 namespace kerntrail {
 namespace {
@@ -35,6 +38,11 @@ std::map<std::string, std::string> rendered(const testing::Built& built) {
   files["lineage.mmd"] = render::lineage_mermaid(ways);
   files["lineage.dot"] = render::lineage_dot(capture, ways);
   files["lineage.json"] = render::lineage_json(capture, ways);
+  const auto lost = need(drops(capture));
+  files["drops.md"] = render::drops_markdown(lost, DropGrouping::kPass);
+  files["drops_by_line.md"] = render::drops_markdown(lost, DropGrouping::kLine);
+  files["drops_by_unit.md"] = render::drops_markdown(lost, DropGrouping::kUnit);
+  files["drops.json"] = render::drops_json(lost, DropGrouping::kPass);
   files["report.md"] = render::report_markdown(report);
   files["report.json"] = render::report_json(capture, report);
   files["raw.json"] = need(render::raw_export(capture));
@@ -59,6 +67,27 @@ TEST_P(Golden, EveryFormatIsAsKept) {
     ASSERT_TRUE(kept) << kept.error().text();
     EXPECT_EQ(content, *kept) << folder << name;
   }
+}
+
+// docs/rules.md is what `kerntrail rules` prints.
+TEST(GoldenRules, TheDocumentIsTheTable) {
+  const std::string path = std::string(KERNTRAIL_SOURCE_DIR) + "/docs/rules.md";
+  const char* update = std::getenv("KERNTRAIL_UPDATE_GOLDEN");
+  if (update != nullptr && std::string_view(update) == "1") {
+    ASSERT_TRUE(base::write_file(path, render::rules_markdown()));
+  }
+  const auto kept = base::read_file(path);
+  ASSERT_TRUE(kept) << kept.error().text();
+  EXPECT_EQ(*kept, render::rules_markdown());
+  const auto json = base::Json::parse(render::rules_json());
+  ASSERT_TRUE(json);
+  std::map<std::string, std::size_t> words;
+  for (const base::Json& rule : (*json)["rules"].as_array()) {
+    ++words[std::string(rule["axis"].as_string())];
+    for (const char* key : {"id", "meaning", "example", "action"}) EXPECT_FALSE(rule[key].as_string().empty()) << key;
+  }
+  EXPECT_EQ(words, (std::map<std::string, std::size_t>{
+                       {"reason", kReasons}, {"quality", kQualities}, {"fate", kFates}, {"observer", 5}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Golden, ::testing::ValuesIn(testing::golden_cases()),

@@ -8,6 +8,8 @@
 #include "base/strings.h"
 #include "capture_builder.h"
 #include "invariants.h"
+#include "model/capture_fixtures.h"
+#include "render/drops_markdown.h"
 #include "render/json_output.h"
 #include "render/markdown.h"
 #include "render/mermaid.h"
@@ -95,6 +97,7 @@ class RandomRun {
       for (int n = *rc::gen::inRange(0, 6); n > 0; --n) units.push_back(b_.unit(graph, kind.unit));
       std::vector<CaptureBuilder::Seen> seen;
       for (UnitId unit : units) seen.push_back(look(unit, kind, all, units));
+      if (!previous.empty()) some_passes(graph, kind, all, units);
       b_.snapshot(kind.stage, graph, seen);
       all.insert(all.end(), units.begin(), units.end());
       previous = units;
@@ -107,6 +110,37 @@ class RandomRun {
     if (!all.empty())
       b_.recorder().claim(pick(all), *rc::gen::element<std::string>("compiler", "closure"), "origins", some(all));
     b_.recorder().note({"some-note", Severity::kInfo, hostile(), compile, GraphId::kNone});
+  }
+
+  // Passes before the stage is looked at, nested or not, with births of any kind.
+  void some_passes(GraphId graph, const Kind& kind, const std::vector<UnitId>& all, const std::vector<UnitId>& units) {
+    std::vector<PassId> open;
+    std::vector<UnitId> both = all;
+    both.insert(both.end(), units.begin(), units.end());
+    for (int n = *rc::gen::inRange(0, 4); n > 0; --n) {
+      Pass pass;
+      pass.graph = graph;
+      pass.name = *rc::gen::element<std::string>("insert_restickify", "remove_noop_ops", "p", hostile());
+      pass.kind = *rc::gen::element(PassKind::kPass, PassKind::kStage, PassKind::kGap);
+      if (!open.empty()) pass.parent = pick(open);
+      open.push_back(b_.recorder().begin_pass(pass));
+      for (UnitId unit : some(units)) {
+        b_.recorder().birth({unit, *rc::gen::element(open.back(), PassId::kNone),
+                             *rc::gen::element<std::string>("match", "replacement", "users", "frame", "copy", "fusion",
+                                                            "created", "odd"),
+                             hostile(), LocId::kNone, b_.frame(hostile(), *rc::gen::inRange(0, 3), hostile()),
+                             some(both)});
+      }
+      std::vector<model::ObservedUnit> shown;
+      for (UnitId unit : some(both)) shown.push_back(look(unit, kind, all, units).value());
+      if (*rc::gen::arbitrary<bool>()) b_.recorder().look(open.back(), graph, shown);
+      Pass done;
+      done.created = some(units);
+      done.erased = some(both);
+      done.changed = some(units);
+      for (UnitId unit : some(both)) done.replaced.emplace_back(unit, pick(both));
+      if (*rc::gen::inRange(0, 4) != 0) b_.recorder().end_pass(open.back(), done);
+    }
   }
 
   CaptureBuilder::Seen look(UnitId unit, const Kind& kind, const std::vector<UnitId>& all,
@@ -125,6 +159,7 @@ class RandomRun {
       if (*rc::gen::arbitrary<bool>()) seen.json("debug_handle", handle(), "DebugHandle");
       if (*rc::gen::inRange(0, 3) == 0) seen.refs("buffer_origins", some(all));
       if (*rc::gen::inRange(0, 4) == 0) seen.text("parse_error", hostile());
+      if (*rc::gen::inRange(0, 3) == 0) seen.json("history", R"([{"kind":"fusion","pass_name":"p"},7])");
       seen.json("op_keys", R"(["0_add|"])").json("fields", R"(["op"])").json("attributes", R"({"a":1})");
     }
     return seen;
@@ -174,12 +209,34 @@ RC_GTEST_PROP(RandomCapture, EveryOutputHoldsItsPromises, ()) {
     RC_ASSERT(render::lineage_tree(capture, *ways).find('\x1b') == std::string::npos);
     RC_ASSERT(!render::lineage_dot(capture, *ways).empty());
   }
+  const auto lost = drops(capture);
+  RC_ASSERT(lost.has_value());
+  for (const DropGrouping by : {DropGrouping::kPass, DropGrouping::kLine, DropGrouping::kField, DropGrouping::kUnit}) {
+    expect_tables_hold(render::drops_markdown(*lost, by));
+    RC_ASSERT(base::Json::parse(render::drops_json(*lost, by)).has_value());
+  }
   const auto raw = render::raw_export(capture);
   RC_ASSERT(raw.has_value());
   const auto parsed = base::Json::parse(*raw);
   RC_ASSERT(parsed.has_value());
   RC_ASSERT(!render::render_summary(capture, {}).empty());
   RC_ASSERT(!::testing::Test::HasFailure());
+}
+
+// Records that no probe would write: looks at foreign units, births in cycles, passes that never end.
+TEST(RandomRecords, LostProvenanceAddsUpWhateverTheRecords) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    model::Replay replay;
+    model::Recorder recorder(replay);
+    model::fixtures::record_random(recorder, seed, 400);
+    ASSERT_EQ(replay.error(), nullptr) << replay.error()->text();
+    const Capture capture = replay.take();
+    const auto lost = drops(capture, {{{"all"}, {}}, {}});
+    ASSERT_TRUE(lost) << lost.error().text();
+    testing::expect_drops(capture);
+    expect_tables_hold(render::drops_markdown(*lost, DropGrouping::kPass));
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
 }
 
 }  // namespace

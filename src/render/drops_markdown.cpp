@@ -1,0 +1,418 @@
+#include "render/drops_markdown.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/strings.h"
+#include "render/text.h"
+
+namespace kerntrail::render {
+namespace {
+
+constexpr std::size_t kRows = 25;   // of one table; the JSON has all
+constexpr std::size_t kNamed = 4;   // units named in one sentence
+constexpr std::string_view kAll = "`kerntrail drops --format json` lists all.";
+
+// Installed packages are known by their own path.
+std::string place_code(const std::string& place) {
+  const std::string_view marker = "/site-packages/";
+  const std::size_t at = place.rfind(marker);
+  return md_code(at == std::string::npos ? std::string_view(place)
+                                         : std::string_view(place).substr(at + marker.size()));
+}
+
+std::string unit_text(const Drops& drops, UnitId unit) {
+  const auto found = drops.units.find(unit);
+  if (found == drops.units.end()) return "—";
+  const UnitLabel& label = found->second;
+  return label.name.empty() ? md_code(label.id) : fmt::format("{} ({})", md_code(label.name), label.id);
+}
+
+std::string units_text(const Drops& drops, const std::vector<UnitId>& units) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < units.size() && i < kNamed; ++i) {
+    const auto found = drops.units.find(units[i]);
+    if (found == drops.units.end()) continue;
+    parts.push_back(md_code(found->second.name.empty() ? found->second.id : found->second.name));
+  }
+  std::string out = base::join(parts, ", ");
+  if (units.size() > kNamed) out += fmt::format(" and {} more", units.size() - kNamed);
+  return out;
+}
+
+// "pass `x` (group)", "between fx_aten and fx_post_grad"
+std::string site_text(const DropSite& site) {
+  if (site.kind == SiteKind::kPass) {
+    std::string out = "pass " + md_code(site.title);
+    return site.subsystem.empty() ? out : out + " (" + md_text(site.subsystem) + ")";
+  }
+  if (site.kind == SiteKind::kGap) return "no pass: " + md_text(site.title);
+  return md_text(site.title);
+}
+
+std::string where_text(const DropSite& site) {
+  std::string out = site_text(site);
+  if (!site.pattern.empty()) out += ", pattern " + md_code(site.pattern);
+  if (!site.place.empty()) out += ", " + place_code(site.place);
+  return out;
+}
+
+std::string match_text(const Drops& drops, const Loss& loss) {
+  if (loss.sources == 1) return fmt::format("made for the matched node {}, which had it", units_text(drops, loss.had));
+  return fmt::format("at least one of the {} matched nodes had it: {}", loss.sources, units_text(drops, loss.had));
+}
+
+std::string evidence_text(const Drops& drops, const Loss& loss) {
+  if (loss.way == LossWay::kInPlace) return "it had it until then";
+  if (loss.evidence == "match") return match_text(drops, loss);
+  static const std::map<std::string_view, std::string_view> kWords{
+      {"replacement", "took over the uses of"},      {"users", "what was made of it took over the uses of"},
+      {"frame", "made while this was interpreted:"}, {"copy", "copied from"},
+      {"rewrite", "declared as a rewrite of"},       {"fusion", "declared as a fusion of"},
+      {"decomposition", "declared as a part of"}};
+  const auto words = kWords.find(loss.evidence);
+  const std::string had =
+      loss.sources == loss.had.size() ? "which had it" : fmt::format("{} of {} had it", loss.had.size(), loss.sources);
+  if (words != kWords.end()) return fmt::format("{} {}, {}", words->second, units_text(drops, loss.had), had);
+  const bool derived = loss.evidence == "location" || loss.evidence == "sibling" || loss.evidence == "producer";
+  return fmt::format("{} {} ({}), {}", derived ? "comes, as far as can be told, from" : "comes from",
+                     units_text(drops, loss.had), loss.evidence, had);
+}
+
+struct Row {
+  std::string unit, evidence, where;
+  std::vector<std::string> fields;
+  std::size_t inherited = 0;
+  bool in_stage = true;
+};
+
+// Fields that one unit lost at one place for the same reason stand in one row.
+std::vector<Row> rows_of(const Drops& drops, const std::vector<std::uint32_t>& losses) {
+  std::vector<Row> rows;
+  std::map<std::tuple<UnitId, std::uint32_t, std::string>, std::size_t> known;
+  for (std::uint32_t i : losses) {
+    const Loss& loss = drops.losses[i];
+    std::string evidence = evidence_text(drops, loss);
+    const auto [place, fresh] = known.try_emplace({loss.unit, loss.site, evidence}, rows.size());
+    if (fresh)
+      rows.push_back({unit_text(drops, loss.unit), std::move(evidence), where_text(drops.sites[loss.site]), {}});
+    Row& row = rows[place->second];
+    row.fields.push_back(drops.fields[index(loss.field)]);
+    row.inherited = std::max(row.inherited, loss.inherited);
+    row.in_stage = loss.in_stage;
+  }
+  return rows;
+}
+
+std::string more(std::size_t all) {
+  return all > kRows ? fmt::format("\n… and {} more rows. {}\n", all - kRows, kAll) : std::string();
+}
+
+std::string losses_table(const Drops& drops, const std::vector<std::uint32_t>& losses, bool with_where) {
+  if (losses.empty()) return {};
+  const auto rows = rows_of(drops, losses);
+  std::vector<std::string> header{"Unit", "Lost", "Evidence"};
+  if (with_where) header.insert(header.begin() + 2, "Where");
+  std::string out = md_header(header);
+  for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) {
+    std::string evidence = rows[i].evidence;
+    if (!rows[i].in_stage) evidence += "; no stage shows it, but what was made of it";
+    if (rows[i].inherited > 0)
+      evidence += fmt::format("; {} made of it lack it too", base::counted(rows[i].inherited, "unit"));
+    std::vector<std::string> cells{rows[i].unit, md_codes(rows[i].fields), evidence};
+    if (with_where) cells.insert(cells.begin() + 2, rows[i].where);
+    out += md_row(cells);
+  }
+  return out + more(rows.size());
+}
+
+std::string value_text(const std::string& value) { return value.empty() ? std::string() : md_code(value); }
+
+std::string mark_text(const Drops& drops, const Mark& mark) {
+  const bool values = !mark.was.empty() && !mark.now.empty();
+  switch (mark.quality) {
+    case Quality::kOverwritten: {
+      std::string out = values ? fmt::format("says {}, not {}", value_text(mark.now), value_text(mark.was))
+                               : std::string("names another source than before");
+      if (mark.evidence != "identity")
+        out += fmt::format("; none of its sources says so ({})", units_text(drops, mark.others));
+      else if (!mark.others.empty())
+        out += fmt::format("; the value of {}", units_text(drops, mark.others));
+      return mark.swapped ? out + ", which got this unit's" : out;
+    }
+    case Quality::kCollapsed:
+      if (mark.evidence == "identity") return "part of what it named is gone";
+      return fmt::format("{} sources say different things; given up: {}", mark.sources,
+                         units_text(drops, mark.others)) +
+             (values ? fmt::format(" ({}), kept: {}", value_text(mark.was), value_text(mark.now)) : std::string());
+    case Quality::kVacuous: return "its chain reaches no traced node that has a line";
+    case Quality::kCompilerMade:
+      return "no frame of the user's" + (mark.now.empty() ? "" : ": " + value_text(mark.now));
+    case Quality::kConflict:
+      if (mark.others.empty()) return "its place in the bundle and its handle name different OpSpecs";
+      return fmt::format("says {}, but {} {} {}", value_text(mark.now), units_text(drops, mark.others),
+                         mark.others.size() == 1 ? "says" : "say", value_text(mark.was));
+    case Quality::kKept: break;
+  }
+  return {};
+}
+
+std::string marks_table(const Drops& drops, const std::vector<std::uint32_t>& marks, bool with_where) {
+  if (marks.empty()) return {};
+  std::vector<std::string> header{"Unit", "Field", "Quality", "What"};
+  if (with_where) header.push_back("Where");
+  std::string out = md_header(header);
+  for (std::size_t i = 0; i < marks.size() && i < kRows; ++i) {
+    const Mark& mark = drops.marks[marks[i]];
+    std::vector<std::string> cells{unit_text(drops, mark.unit), md_code(drops.fields[index(mark.field)]),
+                                   std::string(quality_name(mark.quality)), mark_text(drops, mark)};
+    if (with_where) cells.push_back(mark.site == kNoIndex ? "—" : where_text(drops.sites[mark.site]));
+    out += md_row(cells);
+  }
+  return out + more(marks.size());
+}
+
+// Where a group is one place, the place stands once above its table.
+std::set<std::uint32_t> sites_in(const Drops& drops, const DropGroup& group) {
+  std::set<std::uint32_t> sites;
+  for (std::uint32_t i : group.losses) sites.insert(drops.losses[i].site);
+  for (std::uint32_t i : group.marks) sites.insert(drops.marks[i].site);
+  return sites;
+}
+
+std::string group_heading(const Drops& drops, const DropGroup& group, DropGrouping by,
+                          const std::set<std::uint32_t>& sites) {
+  const bool placed = by == DropGrouping::kPass || by == DropGrouping::kLine;
+  if (!placed)
+    return by == DropGrouping::kField ? md_code(group.title) : unit_text(drops, [&] {
+      return group.losses.empty() ? drops.marks[group.marks.front()].unit : drops.losses[group.losses.front()].unit;
+    }());
+  const DropSite& site = drops.sites[*sites.begin()];
+  if (by == DropGrouping::kPass || site.place.empty()) {
+    std::string text = site_text(site);
+    text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
+    return text;
+  }
+  return place_code(site.place);
+}
+
+std::string site_line(const DropSite& site, DropGrouping by) {
+  std::vector<std::string> parts;
+  if (by == DropGrouping::kLine && !site.place.empty()) parts.push_back("In " + site_text(site));
+  if (!site.pattern.empty()) parts.push_back((parts.empty() ? "Pattern " : "pattern ") + md_code(site.pattern));
+  if (by == DropGrouping::kPass && !site.place.empty()) {
+    const std::string_view what = site.pattern.empty() ? "line" : "its replacement is written in";
+    parts.push_back(
+        fmt::format("{} {}", parts.empty() ? (site.pattern.empty() ? "Line" : what) : what, place_code(site.place)));
+  }
+  return parts.empty() ? std::string() : base::join(parts, ", ") + ".\n\n";
+}
+
+std::string groups_text(const Drops& drops, DropGrouping by, const std::string& heading) {
+  std::string out;
+  for (const DropGroup& group : group_drops(drops, by)) {
+    const auto sites = sites_in(drops, group);
+    const bool placed = by == DropGrouping::kPass || by == DropGrouping::kLine;
+    const bool with_where = !placed || sites.size() > 1;
+    out += fmt::format("{} {}\n\n", heading, group_heading(drops, group, by, sites));
+    if (!with_where) out += site_line(drops.sites[*sites.begin()], by);
+    const std::string losses = losses_table(drops, group.losses, with_where);
+    const std::string marks = marks_table(drops, group.marks, with_where);
+    out += losses + (losses.empty() || marks.empty() ? "" : "\n") + marks + "\n";
+  }
+  return out;
+}
+
+std::string unplaced_text(const Drops& drops, const std::string& heading) {
+  std::vector<std::uint32_t> marks;
+  for (std::uint32_t i = 0; i < drops.marks.size(); ++i) {
+    if (drops.marks[i].site == kNoIndex) marks.push_back(i);
+  }
+  if (marks.empty()) return {};
+  return heading + " Present, but not to be relied on\n\n" + marks_table(drops, marks, false) + "\n";
+}
+
+std::string pass_text(const Drops& drops, PassId pass) {
+  const auto found = drops.pass_labels.find(pass);
+  if (found == drops.pass_labels.end()) return "—";
+  return md_code(found->second.name) +
+         (found->second.subsystem.empty() ? "" : " (" + md_text(found->second.subsystem) + ")");
+}
+
+std::string finding_text(const Drops& drops, const ObserverFinding& found) {
+  switch (found.rule) {
+    case ObserverRule::kOriginsDropped:
+      return fmt::format("lost {} of {}: {}", found.lost.size(), base::counted(found.total, "origin"),
+                         units_text(drops, found.lost));
+    case ObserverRule::kOriginNodeLost:
+      return fmt::format("lost its `origin_node` {} without a fusion of this pass", units_text(drops, found.lost));
+    case ObserverRule::kHistoryCut: return "its earlier transform records are not all there any more, in their order";
+    case ObserverRule::kCreatedSourceless: return "is new and has no `origins`";
+    case ObserverRule::kVanished:
+      return fmt::format("went, and no unit left holds all it held ({})", units_text(drops, found.lost));
+  }
+  return {};
+}
+
+std::string findings_text(const Drops& drops, bool declared, const std::string& heading) {
+  std::string rows;
+  std::size_t n = 0;
+  for (const ObserverFinding& found : drops.findings) {
+    if ((found.intent != kNoIndex) != declared) continue;
+    if (++n > kRows) continue;
+    std::string what = finding_text(drops, found);
+    if (has(found.now)) what += fmt::format("; now {}", unit_text(drops, found.now));
+    std::vector<std::string> cells{pass_text(drops, found.pass), std::string(observer_rule_id(found.rule)),
+                                   unit_text(drops, found.unit), what};
+    if (declared) cells.push_back(md_text(drops.intents[found.intent].reason));
+    rows += md_row(cells);
+  }
+  if (n == 0) return {};
+  std::vector<std::string> header{"Pass", "Rule", "Operation", "What"};
+  if (declared) header.emplace_back("By design");
+  return heading + md_header(header) + rows + more(n) + "\n";
+}
+
+std::string declared_text(const Drops& drops, const std::string& heading) {
+  std::map<std::pair<PassId, std::uint32_t>, std::pair<std::set<UnitId>, std::set<std::string>>> uses;
+  for (const DeclaredUse& use : drops.declared) {
+    auto& [units, fields] = uses[{use.pass, use.intent}];
+    units.insert(use.unit);
+    fields.insert(drops.fields[index(use.field)]);
+  }
+  std::string rows;
+  for (const auto& [key, found] : uses) {
+    const Intent& intent = drops.intents[key.second];
+    rows += md_row({pass_text(drops, key.first), std::string(intent_kind_name(intent.kind)), md_text(intent.reason),
+                    md_codes({found.second.begin(), found.second.end()}),
+                    units_text(drops, {found.first.begin(), found.first.end()}), md_text(intent.origin)});
+  }
+  std::string out;
+  if (!rows.empty()) out += md_header({"Pass", "Kind", "By design", "Fields", "Units", "Declared in"}) + rows + "\n";
+  out += findings_text(drops, true, "");
+  return out.empty() ? out : heading + " Declared: no losses\n\n" + out;
+}
+
+template <class Names, std::size_t N>
+std::string counts_text(const std::array<std::size_t, N>& counts, Names name) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (counts[i] > 0) parts.push_back(fmt::format("{} {}", counts[i], name(i)));
+  }
+  return parts.empty() ? "—" : base::join(parts, ", ");
+}
+
+std::string totals_text(const Drops& drops, const std::string& heading) {
+  std::string out = heading + " Totals\n\n";
+  out +=
+      md_header({"Stage", "Field", "Units", "Present", "Absent", "Unreadable", "Present values are", "Absent because"});
+  for (const StageTally& stage : drops.stages) {
+    for (const FieldTally& field : stage.fields) {
+      if (!field.created && field.present == 0) continue;  // nobody could have it yet
+      out += md_row({md_text(stage.key), md_code(field.name), fmt::format("{}", stage.units),
+                     fmt::format("{}", field.present), fmt::format("{}", field.absent),
+                     fmt::format("{}", field.unreadable),
+                     counts_text(field.qualities, [](std::size_t i) { return quality_name(static_cast<Quality>(i)); }),
+                     counts_text(field.reasons, [](std::size_t i) { return reason_name(static_cast<Reason>(i)); })});
+    }
+  }
+  return out + "\n";
+}
+
+std::string fates_text(const Drops& drops, const std::string& heading) {
+  const auto name = [](std::size_t i) { return fate_name(static_cast<Fate>(i)); };
+  std::string out;
+  for (const StageInterval& interval : drops.intervals)
+    out += fmt::format("- {} to {}: {} entered, {}\n", md_text(interval.from), md_text(interval.to),
+                       base::counted(interval.entering, "unit"), counts_text(interval.fates, name));
+  std::string rows;
+  std::size_t n = 0;
+  for (const PassTally& pass : drops.passes) {
+    if (pass.created + pass.left + pass.losses + pass.marks + pass.findings == 0 || ++n > kRows) continue;
+    rows += md_row({pass_text(drops, pass.pass), fmt::format("{}", pass.created), fmt::format("{}", pass.changed),
+                    fmt::format("{}", pass.left), counts_text(pass.fates, name), fmt::format("{}", pass.losses),
+                    fmt::format("{}", pass.marks + pass.findings)});
+  }
+  if (n > 0)
+    out += (out.empty() ? "" : "\n") +
+           md_header({"Pass", "Made", "Changed", "Gone", "Which were", "Losses", "Other findings"}) + rows + more(n);
+  return out.empty() ? out : heading + " What became of the units\n\n" + out + "\n";
+}
+
+std::string examined(const Drops& drops) {
+  std::vector<std::string> stages;
+  std::size_t fields = 0;
+  for (const StageTally& stage : drops.stages) {
+    stages.push_back(fmt::format("{} ({})", md_text(stage.key), base::counted(stage.units, "unit")));
+    fields = std::max(fields, stage.fields.size());
+  }
+  std::string out = fmt::format("{} of {}", base::counted(fields, "field"), base::join(stages, ", "));
+  if (drops.passes_recorded)
+    out += fmt::format("; {} made or changed something", base::counted(drops.passes.size(), "pass", "passes"));
+  return out;
+}
+
+std::string summary(const Drops& drops) {
+  std::set<UnitId> units;
+  std::set<std::uint32_t> places;
+  for (const Loss& loss : drops.losses) {
+    units.insert(loss.unit);
+    places.insert(loss.site);
+  }
+  std::size_t broken = 0;
+  for (const ObserverFinding& found : drops.findings) broken += found.intent == kNoIndex ? 1U : 0U;
+  std::string out;
+  if (drops.losses.empty()) {
+    out = "**Nothing was lost.**";
+  } else {
+    out = fmt::format("**{} on {}, at {}.**", base::counted(drops.losses.size(), "field", "fields") + " lost",
+                      base::counted(units.size(), "unit"), base::counted(places.size(), "place"));
+  }
+  std::map<Quality, std::size_t> doubtful;
+  for (const Mark& mark : drops.marks) ++doubtful[mark.quality];
+  std::vector<std::string> parts;
+  for (const auto& [quality, n] : doubtful) parts.push_back(fmt::format("{} {}", n, quality_name(quality)));
+  if (!parts.empty()) out += fmt::format(" Present values that are not simply kept: {}.", base::join(parts, ", "));
+  if (broken > 0) out += fmt::format(" Rules for IR passes broken {}.", base::counted(broken, "time"));
+  out += fmt::format(" Examined: {}.\n\n", examined(drops));
+  if (!drops.passes_recorded)
+    out +=
+        "Passes were not recorded (level `borders`): a loss is placed between two stages, not in a pass. `kerntrail "
+        "record --level passes` records them.\n\n";
+  return out;
+}
+
+std::string body(const Drops& drops, DropGrouping by, const std::string& heading) {
+  std::string out = summary(drops) + groups_text(drops, by, heading);
+  const bool placed = by == DropGrouping::kPass || by == DropGrouping::kLine;
+  if (placed) out += unplaced_text(drops, heading);
+  out += findings_text(drops, false, heading + " Rules for IR passes\n\n");
+  return out + declared_text(drops, heading);
+}
+
+}  // namespace
+
+std::string drops_section(const Drops& drops, const std::string& heading) {
+  return heading + " Where provenance is lost\n\n" + body(drops, DropGrouping::kPass, heading + "#");
+}
+
+std::string drops_markdown(const std::vector<Drops>& all, DropGrouping by) {
+  std::string out = "# Where provenance is lost\n\n";
+  if (all.empty()) out += "No stage of any compile was observed: nothing was examined.\n";
+  for (const Drops& drops : all) {
+    if (all.size() > 1)
+      out += fmt::format("## Compile {}{}\n\n", compile_name(drops.compile),
+                         drops.direction.empty() ? "" : ", " + md_text(drops.direction));
+    const std::string heading = all.size() > 1 ? "###" : "##";
+    out += body(drops, by, heading) + totals_text(drops, heading) + fates_text(drops, heading);
+  }
+  while (out.size() > 1 && out[out.size() - 2] == '\n') out.pop_back();
+  return out;
+}
+
+}  // namespace kerntrail::render

@@ -1,0 +1,16 @@
+// Markdown of lost provenance: as a document of its own, and as a section of the report.
+// Must not know: captures, files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kerntrail/drops.h"
+
+namespace kerntrail::render {
+
+std::string drops_markdown(const std::vector<Drops>& all, DropGrouping by);
+// Summary, losses and doubtful values of one part; without the totals a stage, the matrix has them. `heading`: "##".
+std::string drops_section(const Drops& drops, const std::string& heading);
+
+}  // namespace kerntrail::render
