@@ -208,7 +208,8 @@ struct Birth {
 };
 
 // Two sides of one call: exact. Kinds: "create_op_spec" (operation -> OpSpec), "define_kernel" (operations ->
-// kernel), "bundle_file" (kernel -> file, in bundle order).
+// kernel), "bundle_file" (kernel -> file, in bundle order), "fuse" (operations -> scheduler group), "emit_kernel" (groups
+// -> kernel), "call_kernel" (kernel -> call, in program order).
 struct Link {
   std::string kind;
   std::vector<UnitId> from;
@@ -219,7 +220,7 @@ struct Link {
 struct Claim {
   UnitId kernel = UnitId::kNone;
   std::string claimant;  // "compiler"
-  std::string evidence;  // "origins"
+  std::string evidence;  // "origins": of the operations it was made from; "mapping": the compiler's own node mapping
   std::vector<UnitId> units;
 };
 

@@ -3,102 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
-#include "base/files.h"
-#include "base/strings.h"
+#include "observations.h"
 #include "observe_fx.h"
 #include "observe_ir.h"
+#include "observe_schedule.h"
+#include "observe_spyre.h"
 #include "python_text.h"
+#include "write_kernels.h"
 
 namespace kerntrail::probe {
 namespace {
 
-// Names scanned for anywhere in a kernel file: population, not presence.
-constexpr std::string_view kScanned[] = {"stack_trace", "original_aten", "from_node",  "origins",
-                                         "origin_node", "traceback",     "provenance", "debug_handle_"};
-constexpr int kMaxHandleDepth = 20;
-constexpr int kMaxHandleJsonDepth = 2 * kMaxHandleDepth;  // a list between each handle and its constituents
-
-PendingGraph& pending(Frame& frame) {
-  if (!frame.pending) frame.pending = std::make_shared<PendingGraph>();
-  return *frame.pending;
-}
-
-Observation text_of(Session& session, std::string_view value) {
-  Observation o;
-  o.state = value.empty() ? State::kEmpty : State::kPresent;
-  if (!value.empty()) o.text = session.recorder().text(value);
-  return o;
-}
-
-Observation json_of(Session& session, const base::Json& json) {
-  Observation o;
-  o.state = State::kPresent;
-  o.text = session.recorder().json(json.dump());
-  return o;
-}
-
-// A handle as a JSON object: its own to_dict() where it has one, else its fields. Ids are decimal strings.
-base::Json handle_json(nb::handle handle, int depth) {
-  if (!is_valid(handle)) return {};
-  if (PyDict_Check(handle.ptr())) return plain_json(handle, kMaxHandleJsonDepth);
-  if (const nb::object dict = call_method(handle, "to_dict"); dict.is_valid())
-    return plain_json(dict, kMaxHandleJsonDepth);
-  const nb::object fields = attribute(handle, "__dataclass_fields__");
-  if (!fields.is_valid() || depth >= kMaxHandleDepth) return plain_json(handle);
-  base::Json out = base::JsonObject{};
-  for (auto [name, field] : nb::borrow<nb::dict>(fields)) {
-    const std::string key = text(name).value_or("");
-    const nb::object value = attribute(handle, key.c_str());
-    if (!value.is_valid()) {  // declared, but not set on this instance
-      out.set(key, base::Json());
-    } else if (key == "id") {
-      out.set(key, base::Json(text(value).value_or("")));
-    } else if (PyTuple_Check(value.ptr()) || PyList_Check(value.ptr())) {
-      base::JsonArray items;
-      for (nb::handle item : value) items.push_back(handle_json(item, depth + 1));
-      out.set(key, std::move(items));
-    } else {
-      out.set(key, handle_json(value, depth + 1));
-    }
-  }
-  return out;
-}
-
-// The handle's own source as a location, so that readers need not parse the JSON for it.
-LocId source_loc(Session& session, const base::Json& handle) {
-  const base::Json& source = handle["source"];
-  if (!source.is_object()) return LocId::kNone;
-  const std::string file(source["file"].as_string());
-  Loc loc;
-  loc.kind = LocKind::kRange;
-  loc.text = session.recorder().text(session.sources().shown_path(file));
-  loc.line = source["start_line"].as_int();
-  loc.col = source["start_col"].as_int(-1);
-  loc.end_line = source["end_line"].as_int();
-  loc.end_col = source["end_col"].as_int(-1);
-  std::tie(loc.frame_class, loc.rule) = classify_frame(file, session.options().frames);
-  return session.recorder().loc(loc);
-}
-
-Observation handle_observation(Session& session, const base::Json& json) {
-  Observation o;
-  o.state = json.is_null() ? State::kEmpty : State::kPresent;
-  if (json.is_null()) return o;
-  o.text = session.recorder().json(json.dump());
-  o.loc = source_loc(session, json);
-  return o;
-}
-
-base::Json declared_fields(nb::handle op_spec) {
-  base::JsonArray out;
-  const nb::object fields = attribute(op_spec, "__dataclass_fields__");
-  if (fields.is_valid() && PyDict_Check(fields.ptr())) {
-    for (auto [name, field] : nb::borrow<nb::dict>(fields)) out.push_back(base::Json(text(name).value_or("")));
-  }
-  return base::Json(std::move(out));
-}
+constexpr const char* kOutside = "an operation outside every captured lowering";
 
 // The IR operations of a node schedule: of each scheduler node its `node`, of an extern kernel itself.
 std::vector<nb::object> operations_of(nb::handle node_schedule) {
@@ -127,223 +44,275 @@ std::vector<nb::object> operations_of(nb::handle node_schedule) {
 // kernels are collected (each would make it again) and is taken away with the rest.
 constexpr const char* kMetadataCache = "_inductor_kernel_metadata_node_to_idx_map";
 
-struct MetadataCache {
-  MetadataCache(PendingGraph& pending_graph, const std::vector<nb::object>& operations) {
-    for (const nb::object& operation : operations) {
-      const nb::object origins = attribute(operation, "origins");
-      if (!is_populated(origins)) continue;
-      const nb::object iterator = nb::steal(PyObject_GetIter(origins.ptr()));
-      const nb::object node = iterator.is_valid() ? nb::steal(PyIter_Next(iterator.ptr())) : nb::object();
-      if (PyErr_Occurred()) clear_error();
-      const nb::object fx_graph = attribute(node, "graph");
-      if (fx_graph.is_valid() && !attribute(fx_graph, kMetadataCache).is_valid())
-        pending_graph.touched.push_back(fx_graph);
-    }
+void remember_metadata_caches(PendingGraph& graph, const std::vector<nb::object>& operations) {
+  for (const nb::object& operation : operations) {
+    const nb::object origins = attribute(operation, "origins");
+    if (!is_populated(origins)) continue;
+    const nb::object iterator = nb::steal(PyObject_GetIter(origins.ptr()));
+    const nb::object node = iterator.is_valid() ? nb::steal(PyIter_Next(iterator.ptr())) : nb::object();
+    if (PyErr_Occurred()) clear_error();
+    const nb::object fx_graph = attribute(node, "graph");
+    if (fx_graph.is_valid() && !attribute(fx_graph, kMetadataCache).is_valid()) graph.touched.push_back(fx_graph);
   }
-};
+}
 
-void remove_metadata_caches(PendingGraph& pending_graph) {
-  for (const nb::object& fx_graph : pending_graph.touched) {
+void remove_metadata_caches(PendingGraph& graph) {
+  for (const nb::object& fx_graph : graph.touched) {
     if (!attribute(fx_graph, kMetadataCache).is_valid()) continue;
     if (PyObject_SetAttrString(fx_graph.ptr(), kMetadataCache, nullptr) != 0) clear_error();
   }
-  pending_graph.touched.clear();
+  graph.touched.clear();
 }
 
 // (comment, detailed comment) as Inductor itself would print them for this schedule; it only reads, but for the cache
 // above.
-std::pair<std::string, std::string> kernel_metadata(nb::handle node_schedule) {
+void ask_for_comment(PendingGraph& graph, nb::handle node_schedule, const std::vector<nb::object>& operations) {
+  remember_metadata_caches(graph, operations);
   try {
-    const nb::object graph = nb::module_::import_("torch._inductor.virtualized").attr("V").attr("graph");
     const nb::object result = nb::module_::import_("torch._inductor.utils")
-                                  .attr("get_kernel_metadata")(node_schedule, graph.attr("wrapper_code"));
-    return {text(result[0]).value_or(""), text(result[1]).value_or("")};
+                                  .attr("get_kernel_metadata")(node_schedule, current_lowering().attr("wrapper_code"));
+    graph.commented = node_schedule.ptr();
+    graph.comment = text(result[0]).value_or("");
+    graph.detailed = text(result[1]).value_or("");
   } catch (const nb::python_error&) {
-    return {};
   }
+}
+
+// The name of a sub-graph's lowering is the name of its function in the wrapper.
+std::string current_function() {
+  const nb::object name = attribute(current_lowering(), "name");
+  return is_valid(name) ? text(name).value_or("") : std::string();
+}
+
+bool has_base(nb::handle object, std::string_view name) {
+  const nb::object mro = attribute(nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))), "__mro__");
+  if (!mro.is_valid() || !PyTuple_Check(mro.ptr())) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro.ptr()); ++i) {
+    const auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.ptr(), i));
+    std::string_view base = type->tp_name;
+    if (const std::size_t dot = base.rfind('.'); dot != std::string_view::npos) base.remove_prefix(dot + 1);
+    if (base == name) return true;
+  }
+  return false;
+}
+
+struct ClassRow {
+  const char* base;  // of an IR node
+  const char* kernel_class;
+};
+
+// First row that any operation of the kernel has among its bases. What is left is a loop nest.
+constexpr ClassRow kClasses[] = {{"TemplateBuffer", "template"},
+                                 {"UserDefinedTritonKernel", "user"},
+                                 {"FallbackKernel", "fallback"},
+                                 {"ExternKernel", "extern"}};
+
+std::string kernel_class(const std::vector<nb::object>& operations) {
+  for (const ClassRow& row : kClasses) {
+    for (const nb::object& operation : operations) {
+      if (has_base(operation, row.base)) return row.kernel_class;
+    }
+  }
+  return operations.empty() ? std::string() : "loop";
 }
 
 PendingKernel* find_kernel(PendingGraph& graph, std::string_view name) {
   for (PendingKernel& kernel : graph.kernels) {
-    if (kernel.name == name) return &kernel;
+    if (kernel.name == name && !kernel.is_extern) return &kernel;
   }
   return nullptr;
 }
 
-bool populated(const base::Json& value) {
-  if (value.is_null()) return false;
-  if (value.is_string()) return !value.as_string().empty();
-  if (value.is_array()) return !value.as_array().empty();
-  if (value.is_object()) return !value.as_object().empty();
-  return true;
+GraphId kernel_graph(Session& session, Frame& frame) {
+  PendingGraph& graph = pending_graph(frame);
+  if (!has(graph.kernel_graph))
+    graph.kernel_graph = session.recorder().graph(frame.compile->id, "kernel", frame.direction);
+  return graph.kernel_graph;
 }
 
-void scan_fields(const base::Json& value, std::set<std::string>& found, const base::Json*& handle) {
-  for (const auto& [key, item] : value.as_object()) {
-    if (populated(item) && std::find(std::begin(kScanned), std::end(kScanned), key) != std::end(kScanned))
-      found.insert(key);
-    if (key == "debug_handle_") {
-      if (!handle) handle = &item;
-      continue;  // what lies inside a handle is the handle's
-    }
-    scan_fields(item, found, handle);
+PendingKernel& add_kernel(Session& session, Frame& frame, std::string_view name) {
+  PendingKernel kernel;
+  kernel.name = name;
+  kernel.observed.unit = session.recorder().unit(kernel_graph(session, frame), UnitKind::kKernel);
+  kernel.observed.attrs.push_back({session.tables().attr.name, text_of(session, name)});
+  pending_graph(frame).kernels.push_back(std::move(kernel));
+  return pending_graph(frame).kernels.back();
+}
+
+void add_unique(std::vector<std::string>& list, std::string value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
+}
+
+void add_unique(std::vector<UnitId>& list, UnitId value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+// Class, operations and the origins they claim. Returns the operations that no earlier sighting has brought.
+std::vector<UnitId> add_operations(Session& session, Frame& frame, PendingKernel& kernel,
+                                   const std::vector<nb::object>& operations, bool claims) {
+  std::vector<UnitId> fresh;
+  for (const nb::object& operation : operations) {
+    const UnitId unit = unit_of_operation(session, *frame.compile, operation, kOutside);
+    add_unique(kernel.ir_classes, std::string(python_type_name(operation)));
+    if (std::find(kernel.operations.begin(), kernel.operations.end(), unit) != kernel.operations.end()) continue;
+    kernel.operations.push_back(unit);
+    fresh.push_back(unit);
+    if (!claims) continue;
+    for (const UnitId origin : origin_units(session, *frame.compile, operation)) add_unique(kernel.claimed, origin);
   }
-  for (const base::Json& item : value.as_array()) scan_fields(item, found, handle);
+  if (kernel.kernel_class.empty()) kernel.kernel_class = kernel_class(operations);
+  return fresh;
 }
 
-model::ObservedUnit read_bundle_file(Session& session, const std::string& directory, const std::string& name,
-                                     UnitId unit) {
+void link_operations(Session& session, Frame& frame, PendingKernel& kernel,
+                     const std::vector<nb::object>& operations) {
+  auto fresh = add_operations(session, frame, kernel, operations, true);
+  if (!fresh.empty()) session.recorder().link("define_kernel", std::move(fresh), {kernel.observed.unit});
+}
+
+void add_comment(Session& session, PendingGraph& graph, PendingKernel& kernel, nb::handle node_schedule) {
+  if (graph.commented == nullptr || graph.commented != node_schedule.ptr()) return;
   const Tables::Attrs& attr = session.tables().attr;
-  model::ObservedUnit out{unit, {}};
-  out.attrs.push_back({attr.name, text_of(session, name)});
-  const auto content = base::read_file(directory + "/" + name);
-  const auto json = content ? base::Json::parse(*content) : Expected<base::Json>(tl::unexpected(content.error()));
-  if (!json) {
-    out.attrs.push_back({attr.parse_error, text_of(session, json.error().message)});
-    return out;
+  const auto& attrs = kernel.observed.attrs;
+  const bool known = std::any_of(attrs.begin(), attrs.end(), [&](const auto& a) { return a.attr == attr.comment; });
+  if (!known) {
+    kernel.observed.attrs.push_back({attr.comment, text_of(session, graph.comment)});
+    kernel.observed.attrs.push_back({attr.detailed, text_of(session, graph.detailed)});
   }
-  std::vector<std::string> keys;
-  for (const auto& [key, item] : json->as_object()) keys.push_back(key);
-  std::sort(keys.begin(), keys.end());
-  out.attrs.push_back({attr.op_keys, json_of(session, base::Json(base::JsonArray(keys.begin(), keys.end())))});
-  std::set<std::string> found;
-  const base::Json* handle = nullptr;
-  scan_fields(*json, found, handle);
-  out.attrs.push_back({attr.fields_found, json_of(session, base::Json(base::JsonArray(found.begin(), found.end())))});
-  if (handle) out.attrs.push_back({attr.debug_handle, handle_observation(session, *handle)});
-  return out;
+  graph.commented = nullptr;
 }
 
-// sdsc_2 before sdsc_10.
-std::vector<std::string> bundle_files(const std::string& directory) {
-  std::vector<std::pair<std::int64_t, std::string>> numbered;
-  for (const std::string& name : base::list_files(directory).value_or(std::vector<std::string>{})) {
-    if (!name.starts_with("sdsc_") || !name.ends_with(".json")) continue;
-    std::int64_t number = 0;
-    for (const char c : std::string_view(name).substr(5)) {
-      if (c < '0' || c > '9' || number > 1'000'000'000) break;
-      number = number * 10 + (c - '0');
-    }
-    numbered.emplace_back(number, name);
-  }
-  std::sort(numbered.begin(), numbered.end());
+// The compiler's own record of "name:handle": a dict of lists in torch._inductor.debug.
+std::vector<std::string> provenance_list(const char* dict, const std::string& handle) {
   std::vector<std::string> out;
-  for (auto& [number, name] : numbered) out.push_back(std::move(name));
+  const nb::handle debug = dict_item(PyImport_GetModuleDict(), "torch._inductor.debug");
+  const nb::object lists = attribute(debug, dict);
+  const nb::handle list = lists.is_valid() ? dict_item(lists, handle.c_str()) : nb::handle();
+  if (!list.is_valid() || !PyList_Check(list.ptr())) return out;
+  for (nb::handle item : list) out.push_back(text(item).value_or(""));
   return out;
 }
 
-void write_bundles(Session& session, const Frame& frame, const PendingGraph& pending_graph) {
-  model::Recorder& recorder = session.recorder();
-  std::vector<model::ObservedUnit> files;
-  std::vector<std::pair<UnitId, std::vector<UnitId>>> links;
-  GraphId graph = GraphId::kNone;
-  for (const PendingKernel& kernel : pending_graph.kernels) {
-    if (kernel.directory.empty()) continue;
-    if (!has(graph)) graph = recorder.graph(frame.compile->id, "bundle", frame.direction);
-    std::vector<UnitId> units;
-    for (const std::string& name : bundle_files(kernel.directory)) {
-      units.push_back(recorder.unit(graph, UnitKind::kBundleFile));
-      files.push_back(read_bundle_file(session, kernel.directory, name, units.back()));
+// Names in the compiler's mapping are of FX nodes in the origins of the kernel's operations: resolved among these,
+// since two sub-graphs may have nodes of one name.
+void add_mapping(Session& session, Frame& frame, PendingKernel& kernel, const std::vector<nb::object>& operations,
+                 const std::string& handle) {
+  const auto names = provenance_list("_inductor_triton_kernel_to_post_grad_node_info", handle);
+  for (const nb::object& operation : operations) {
+    const nb::object origins = attribute(operation, "origins");
+    if (!is_valid(origins)) continue;
+    const nb::object iterator = nb::steal(PyObject_GetIter(origins.ptr()));
+    while (iterator.is_valid()) {
+      const nb::object node = nb::steal(PyIter_Next(iterator.ptr()));
+      if (!node.is_valid()) break;
+      const std::string name = text(attribute(node, "name")).value_or("");
+      if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+      add_unique(kernel.mapped,
+                 unit_of_node(session, *frame.compile, node, "a node mapped to a kernel, outside every captured graph"));
     }
-    links.emplace_back(kernel.observed.unit, std::move(units));
-    recorder.volatile_value(recorder.unit_name(kernel.observed.unit), "output_dir", kernel.directory);
+    if (PyErr_Occurred()) clear_error();
   }
-  if (!has(graph)) return;
-  recorder.snapshot(session.tables().stage.superdsc, graph, files);
-  for (auto& [kernel, units] : links) recorder.link("bundle_file", {kernel}, std::move(units));
+  for (std::string& stack : provenance_list("_inductor_kernel_stack_trace", handle))
+    add_unique(kernel.stacks, std::move(stack));
 }
 
 }  // namespace
 
-void collect_op_spec(Session& session, Frame& frame, nb::handle op_spec, nb::handle buffer) {
-  if (!is_valid(op_spec)) return;
-  PendingGraph& graph = pending(frame);
-  model::Recorder& recorder = session.recorder();
-  const Tables::Attrs& attr = session.tables().attr;
-  if (!has(graph.op_spec_graph)) graph.op_spec_graph = recorder.graph(frame.compile->id, "op_spec", frame.direction);
-  model::ObservedUnit out{recorder.unit(graph.op_spec_graph, UnitKind::kOpSpec), {}};
-  out.attrs.push_back({attr.op, text_of(session, text(attribute(op_spec, "op")).value_or(""))});
-  out.attrs.push_back({attr.is_reduction, json_of(session, plain_json(attribute(op_spec, "is_reduction")))});
-  out.attrs.push_back({attr.fields, json_of(session, declared_fields(op_spec))});
-  nb::object handle = attribute(op_spec, "debug_handle");
-  if (handle.is_valid()) out.attrs.push_back({attr.debug_handle, handle_observation(session, handle_json(handle, 0))});
-  // OpSpecs of later generations may carry more of the tracked fields themselves.
-  for (const auto& [name, id] :
-       {std::pair{"origins", attr.origins}, {"origin_node", attr.origin_node}, {"traceback", attr.traceback}}) {
-    const nb::object own = attribute(op_spec, name);
-    if (!own.is_valid()) continue;
-    Observation o =
-        is_populated(own) ? json_of(session, plain_json(own)) : Observation{State::kEmpty, {}, {}, {}, {}, {}};
-    out.attrs.push_back({id, std::move(o)});
-  }
-  if (is_valid(buffer)) {
-    out.attrs.push_back({attr.name, text_of(session, operation_name(buffer))});
-    out.attrs.push_back({attr.buffer, text_of(session, text(call_method(buffer, "get_name")).value_or(""))});
-    read_ir_fields(session, *frame.compile, buffer,
-                   {attr.buffer_origins, attr.buffer_origin_node, attr.buffer_traceback, attr.buffer_get_stack_traces},
-                   out);
-    recorder.link("create_op_spec",
-                  {unit_of_operation(session, *frame.compile, buffer, "a buffer outside every captured lowering")},
-                  {out.unit});
-  }
-  graph.op_specs.push_back(std::move(out));
+nb::object current_lowering() {
+  const nb::handle module = dict_item(PyImport_GetModuleDict(), "torch._inductor.virtualized");
+  return attribute(attribute(module, "V"), "graph");
 }
 
-void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::handle node_schedule, bool is_extern) {
-  PendingGraph& graph = pending(frame);
-  model::Recorder& recorder = session.recorder();
-  const Tables::Attrs& attr = session.tables().attr;
-  PendingKernel* kernel = is_extern ? nullptr : find_kernel(graph, name);
+PendingGraph& pending_graph(Frame& frame) {
+  if (!frame.pending) frame.pending = std::make_shared<PendingGraph>();
+  return *frame.pending;
+}
+
+void collect_definition(Session& session, Frame& frame, std::string_view name, std::string_view source) {
+  PendingKernel* kernel = find_kernel(pending_graph(frame), name);
+  if (!kernel) kernel = &add_kernel(session, frame, name);
+  if (++kernel->defined > 1) return;
+  kernel->observed.attrs.push_back({session.tables().attr.source, text_of(session, source)});
+}
+
+void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::handle node_schedule) {
+  PendingGraph& graph = pending_graph(frame);
+  PendingKernel* kernel = find_kernel(graph, name);
+  if (!kernel) kernel = &add_kernel(session, frame, name);
+  kernel->defined = std::max<std::int64_t>(kernel->defined, 1);
+  const auto operations = operations_of(node_schedule);
+  if (graph.commented != node_schedule.ptr()) ask_for_comment(graph, node_schedule, operations);
+  add_comment(session, graph, *kernel, node_schedule);
+  link_operations(session, frame, *kernel, operations);
+}
+
+void collect_comment(Frame& frame, nb::handle node_schedule, nb::handle comments) {
+  if (!is_valid(comments) || !PyTuple_Check(comments.ptr()) || PyTuple_GET_SIZE(comments.ptr()) != 2) return;
+  PendingGraph& graph = pending_graph(frame);
+  graph.commented = node_schedule.ptr();
+  graph.comment = text(PyTuple_GET_ITEM(comments.ptr(), 0)).value_or("");
+  graph.detailed = text(PyTuple_GET_ITEM(comments.ptr(), 1)).value_or("");
+}
+
+void collect_registration(Session& session, Frame& frame, std::string_view name, nb::handle node_schedule,
+                          bool is_extern, nb::handle debug_handle) {
+  PendingGraph& graph = pending_graph(frame);
+  ++graph.registered;
+  PendingKernel* kernel = find_kernel(graph, name);
   if (!kernel) {
-    if (!has(graph.kernel_graph)) graph.kernel_graph = recorder.graph(frame.compile->id, "kernel", frame.direction);
-    graph.kernels.push_back(
-        {{recorder.unit(graph.kernel_graph, UnitKind::kKernel), {}}, {}, std::string(name), {}, {}});
-    kernel = &graph.kernels.back();
-    const std::vector<nb::object> scheduled = operations_of(node_schedule);
-    const MetadataCache cache(graph, scheduled);
-    const auto [comment, detailed] = kernel_metadata(node_schedule);
-    kernel->observed.attrs.push_back({attr.name, text_of(session, name)});
-    kernel->observed.attrs.push_back({attr.comment, text_of(session, comment)});
-    kernel->observed.attrs.push_back({attr.detailed, text_of(session, detailed)});
+    kernel = &add_kernel(session, frame, name);
+    kernel->is_extern = is_extern;
+    kernel->function = current_function();
   }
-  std::vector<UnitId> operations;  // those that no earlier sighting has linked
-  for (const nb::object& operation : operations_of(node_schedule)) {
-    const UnitId unit =
-        unit_of_operation(session, *frame.compile, operation, "an operation outside every captured lowering");
-    if (std::find(kernel->operations.begin(), kernel->operations.end(), unit) != kernel->operations.end()) continue;
-    kernel->operations.push_back(unit);
-    operations.push_back(unit);
-    for (const UnitId origin : origin_units(session, *frame.compile, operation)) {
-      if (std::find(kernel->claimed.begin(), kernel->claimed.end(), origin) == kernel->claimed.end())
-        kernel->claimed.push_back(origin);
-    }
+  const auto operations = operations_of(node_schedule);
+  Registration registration;
+  registration.function = current_function();
+  for (const nb::object& operation : operations) registration.operations.push_back(operation_name(operation));
+  if (is_valid(debug_handle)) {
+    registration.handle = fmt::format("{}:{}", name, text(debug_handle).value_or("?"));
+    add_mapping(session, frame, *kernel, operations, registration.handle);
   }
-  if (!operations.empty()) recorder.link("define_kernel", std::move(operations), {kernel->observed.unit});
+  kernel->registrations.push_back(std::move(registration));
+  add_comment(session, graph, *kernel, node_schedule);
+  link_operations(session, frame, *kernel, operations);
+}
+
+void collect_unregistered(Session& session, Frame& frame, nb::handle scheduler_node) {
+  const nb::object operation = attribute(scheduler_node, "node");
+  const nb::object named = call_method(operation, "try_get_kernel_name");
+  if (!is_valid(named)) return;
+  PendingKernel kernel;
+  kernel.name = text(named).value_or("");
+  if (kernel.name.empty()) return;
+  kernel.function = current_function();
+  kernel.is_extern = true;
+  kernel.is_tentative = true;
+  add_operations(session, frame, kernel, {operation}, false);
+  pending_graph(frame).kernels.push_back(std::move(kernel));
 }
 
 void collect_directory(Session&, Frame& frame, std::string_view kernel, std::string_view directory) {
-  PendingGraph& graph = pending(frame);
-  if (PendingKernel* found = find_kernel(graph, kernel)) found->directory = std::string(directory);
+  if (PendingKernel* found = find_kernel(pending_graph(frame), kernel)) found->directory = std::string(directory);
+}
+
+void collect_wrapper(Frame& frame, std::string_view text, std::string_view written) {
+  PendingWrapper wrapper{std::string(text), 0};
+  if (written.size() > text.size() && written.ends_with(text)) {
+    const std::string_view above = written.substr(0, written.size() - text.size());
+    wrapper.offset = std::count(above.begin(), above.end(), '\n');
+  }
+  pending_graph(frame).wrapper = std::move(wrapper);
 }
 
 void write_pending(Session& session, Frame& frame) {
   if (!frame.pending) return;
-  model::Recorder& recorder = session.recorder();
-  const Tables& tables = session.tables();
   const std::shared_ptr<PendingGraph> taken = std::move(frame.pending);  // gone even if a part of it can't be written
   PendingGraph& graph = *taken;
   remove_metadata_caches(graph);
-  if (has(graph.op_spec_graph)) recorder.snapshot(tables.stage.op_spec, graph.op_spec_graph, graph.op_specs);
+  write_schedules(session, graph);
+  write_op_specs(session, graph);
   write_bundles(session, frame, graph);
-  if (has(graph.kernel_graph)) {
-    std::vector<model::ObservedUnit> kernels;
-    for (const PendingKernel& kernel : graph.kernels) kernels.push_back(kernel.observed);
-    recorder.snapshot(tables.stage.kernel, graph.kernel_graph, kernels);
-    for (PendingKernel& kernel : graph.kernels) {
-      if (!kernel.claimed.empty())
-        recorder.claim(kernel.observed.unit, "compiler", "origins", std::move(kernel.claimed));
-    }
-  }
+  write_kernels(session, frame, graph);
 }
 
 }  // namespace kerntrail::probe

@@ -1,5 +1,5 @@
-// Kernels, OpSpecs and the files of a bundle: collected while code is generated, written as snapshots when the
-// compile's code is done.
+// Kernels: defined, registered with the compiler's provenance, called by the generated wrapper. Collected while code
+// is generated, compared and written when the compile's code is done.
 // Must not know: hooks.
 #pragma once
 
@@ -9,18 +9,35 @@
 
 namespace kerntrail::probe {
 
-// The result of SpyreKernel.create_op_spec for `buffer` (an IR operation): its fields, its handle, and what the
-// buffer said of its sources at that moment.
-void collect_op_spec(Session& session, Frame& frame, nb::handle op_spec, nb::handle buffer);
+PendingGraph& pending_graph(Frame& frame);
+// The lowering whose code is being generated: torch's V.graph.
+nb::object current_lowering();
 
-// A kernel with the scheduled nodes it was made from (scheduler nodes or one extern IR node). A second sighting of
-// the same name in the same lowering adds its nodes; extern kernels share names, so that each sighting is one kernel.
-void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::handle node_schedule, bool is_extern);
+// The wrapper is given the text of a kernel.
+void collect_definition(Session& session, Frame& frame, std::string_view name, std::string_view source);
+
+// A back end defined a kernel for these scheduled nodes; the wrapper may have been told already.
+void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::handle node_schedule);
+
+// What the compiler itself prints above a kernel of these nodes: kept for the registration that follows.
+void collect_comment(Frame& frame, nb::handle node_schedule, nb::handle comments);
+
+// A kernel is registered with the nodes it was made from (scheduler nodes or one extern IR node), once for each call
+// that is generated. Extern kernels share names, so that each of theirs is one kernel. `debug_handle` is what torch
+// numbered it with: None at provenance level 0.
+void collect_registration(Session& session, Frame& frame, std::string_view name, nb::handle node_schedule,
+                          bool is_extern, nb::handle debug_handle);
+
+// An extern operation was turned into code without being registered: a kernel, if the wrapper turns out to call it.
+void collect_unregistered(Session& session, Frame& frame, nb::handle scheduler_node);
 
 // Where a kernel's bundle was written.
 void collect_directory(Session& session, Frame& frame, std::string_view kernel, std::string_view directory);
 
-// Writes the snapshots of op_spec, superdsc and kernel for one lowering, with links and claims.
+// The text of the module that calls the kernels, and as it was written in the end (lines may have been put above).
+void collect_wrapper(Frame& frame, std::string_view text, std::string_view written);
+
+// Writes the snapshots of schedule, op_spec, superdsc and kernel for one lowering, with calls, links and claims.
 void write_pending(Session& session, Frame& frame);
 
 }  // namespace kerntrail::probe

@@ -11,6 +11,8 @@
 #include "observe_ir_passes.h"
 #include "observe_kernels.h"
 #include "observe_passes.h"
+#include "observe_schedule.h"
+#include "observe_spyre.h"
 #include "python_text.h"
 
 namespace kerntrail::probe {
@@ -363,7 +365,7 @@ void define_kernel_after(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   if (!frame || call.raised) return;
   const auto name = text(call.result);
-  if (name) collect_kernel(session, *frame, *name, call.arg(2, "node_schedule"), false);
+  if (name) collect_kernel(session, *frame, *name, call.arg(2, "node_schedule"));
 }
 
 void output_dir_after(Session& session, Call& call) {
@@ -373,13 +375,55 @@ void output_dir_after(Session& session, Call& call) {
   if (frame && !call.raised && kernel && directory) collect_directory(session, *frame, *kernel, *directory);
 }
 
-void set_provenance_before(Session& session, Call& call) {
+// Seen before the call: where it raises, the compile is over.
+void wrapper_define_before(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const auto name = text(call.arg(1, "kernel_name"));
+  const auto source = str_view(call.arg(2, "kernel_body"));
+  if (frame && name) collect_definition(session, *frame, *name, source.value_or(std::string_view()));
+}
+
+void comment_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  if (frame && !call.raised) collect_comment(*frame, call.arg(0, "node_schedule"), call.result);
+}
+
+void set_provenance_after(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   const auto name = text(call.arg(1, "kernel_name"));
   const nb::handle is_extern = call.arg(2, "is_extern");
-  if (frame && name)
-    collect_kernel(session, *frame, *name, call.arg(0, "node_schedule"),
-                   is_extern.is_valid() && is_extern.ptr() == Py_True);
+  if (frame && name && !call.raised)
+    collect_registration(session, *frame, *name, call.arg(0, "node_schedule"),
+                         is_extern.is_valid() && is_extern.ptr() == Py_True, call.result);
+}
+
+void extern_call_before(Session& session, Call& call) {
+  if (Frame* frame = session.current_frame())
+    call.state = std::make_shared<std::size_t>(pending_graph(*frame).registered);
+}
+
+void extern_call_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  if (!frame || call.raised || !call.state) return;
+  if (*std::static_pointer_cast<std::size_t>(call.state) != pending_graph(*frame).registered) return;
+  collect_unregistered(session, *frame, call.arg(1, "scheduler_node"));
+}
+
+void post_fusion_before(Session& session, Call& call) {
+  if (Frame* frame = session.current_frame()) collect_schedule(session, *frame, call.arg(0, "nodes"));
+}
+
+void module_lines_before(Session&, Call& call) {
+  const nb::object value = attribute(call.arg(1, "wrapper_code"), "value");
+  if (const auto text = str_view(value)) call.state = std::make_shared<std::string>(*text);
+}
+
+void module_lines_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  if (!frame || !call.state) return;
+  const nb::object value = attribute(call.arg(1, "wrapper_code"), "value");
+  const auto& text = *std::static_pointer_cast<std::string>(call.state);
+  collect_wrapper(*frame, text, str_view(value).value_or(text));
 }
 
 void fall_back_before(Session& session, Call& call) {
@@ -430,13 +474,24 @@ constexpr Row kTable[] = {
      "stages fx_aten and fx_post_grad"},
     {nullptr, "torch._inductor.graph", "GraphLowering._update_scheduler", scheduler_before, nullptr,
      "stage ir_pre_pass of stock back ends"},
+    {nullptr, "torch._inductor.debug", "log_ir_post_fusion", post_fusion_before, nullptr, "stage schedule"},
     // Three modules hold this function by name; each call goes through exactly one of them.
-    {nullptr, "torch._inductor.debug", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr,
+    {nullptr, "torch._inductor.debug", "set_kernel_post_grad_provenance_tracing", nullptr, set_provenance_after,
      "extern kernels"},
-    {nullptr, "torch._inductor.codegen.cpp", "set_kernel_post_grad_provenance_tracing", set_provenance_before, nullptr,
+    {nullptr, "torch._inductor.codegen.cpp", "set_kernel_post_grad_provenance_tracing", nullptr, set_provenance_after,
      "C++ kernels"},
-    {nullptr, "torch._inductor.codegen.triton", "set_kernel_post_grad_provenance_tracing", set_provenance_before,
-     nullptr, "Triton kernels"},
+    {nullptr, "torch._inductor.codegen.triton", "set_kernel_post_grad_provenance_tracing", nullptr,
+     set_provenance_after, "Triton kernels"},
+    // Their comments, where the compiler makes one: it makes none for C++ kernels.
+    {nullptr, "torch._inductor.ir", "get_kernel_metadata", nullptr, comment_after, "comments of extern kernels"},
+    {nullptr, "torch._inductor.codegen.triton", "get_kernel_metadata", nullptr, comment_after,
+     "comments of Triton kernels"},
+    {nullptr, "torch._inductor.codegen.wrapper", "PythonWrapperCodegen.define_kernel", wrapper_define_before, nullptr,
+     "source text of kernels"},
+    {nullptr, "torch._inductor.scheduler", "Scheduler.codegen_extern_call", extern_call_before, extern_call_after,
+     "operations of extern kernels that are not registered"},
+    {nullptr, "torch._inductor.graph", "GraphLowering._compile_to_module_lines", module_lines_before,
+     module_lines_after, "calls of kernels"},
     {"stage2_pre_grad", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPreGradPasses.__call__",
      custom_pre_grad_before, nullptr, ""},
     {"stage2_post_grad", KERNTRAIL_SPYRE_MODULES("_inductor.passes", "passes"), "CustomPostPasses.__call__",

@@ -22,6 +22,7 @@
 #include "kerntrail/capture.h"
 #include "model/ndjson_writer.h"
 #include "model/recorder.h"
+#include "pending.h"
 #include "source_text.h"
 #include "stages.h"
 #include "tracing.h"
@@ -58,23 +59,6 @@ enum ValueRole : std::size_t { kTarget, kArgs, kType, kTracked, kRoleCount };
 struct NamedGraph {
   GraphId graph = GraphId::kNone;
   std::unordered_map<std::string, UnitId> by_name;
-};
-
-// A kernel as its hooks show it, until the compile's code is done and it is written.
-struct PendingKernel {
-  model::ObservedUnit observed;
-  std::string directory;  // of its bundle, where it has one
-  std::string name;
-  std::vector<UnitId> claimed;
-  std::vector<UnitId> operations;  // linked to it so far
-};
-
-struct PendingGraph {  // one lowering: OpSpecs and kernels in the order they were made
-  std::vector<model::ObservedUnit> op_specs;
-  std::vector<PendingKernel> kernels;
-  std::vector<nb::object> touched;  // FX graphs on which asking for a kernel's comment left an attribute
-  GraphId op_spec_graph = GraphId::kNone;
-  GraphId kernel_graph = GraphId::kNone;
 };
 
 struct IrPasses;  // observe_ir_passes.h

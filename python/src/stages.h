@@ -13,7 +13,7 @@ namespace kerntrail::probe {
 
 struct Tables {
   struct Stages {
-    StageId fx_pre_grad, fx_joint, fx_aten, fx_post_grad, ir_pre_pass, ir_post_pass, op_spec, superdsc, kernel;
+    StageId fx_pre_grad, fx_joint, fx_aten, fx_post_grad, ir_pre_pass, ir_post_pass, schedule, op_spec, superdsc, kernel;
   } stage;
   struct Attrs {
     // every unit
@@ -24,10 +24,13 @@ struct Tables {
     // IR operations
     AttrId buffer, ir_class, data_class, attributes, history;
     AttrId origins, origin_node, traceback, get_stack_traces;
+    // scheduler groups
+    AttrId group_class, operations, outcomes;
     // OpSpecs: what was read from the input buffer is not the OpSpec's own
     AttrId is_reduction, fields;
     AttrId buffer_origins, buffer_origin_node, buffer_traceback, buffer_get_stack_traces;
     // kernels and bundle files
+    AttrId kernel_class, ir_classes, source, handles, stacks, calls, seen;
     AttrId comment, detailed, op_keys, fields_found, parse_error;
     AttrId debug_handle;
   } attr;

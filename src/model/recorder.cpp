@@ -501,6 +501,7 @@ void Recorder::State_::note_unseen() {
   std::size_t total = 0;
   for (const UnitState& unit : units) {
     if (unit.in_snapshot != kNoIndex || unit.seen_only_as.empty()) continue;
+    if (unit.kind == UnitKind::kKernelCall) continue;  // never in one
     ++reasons[unit.seen_only_as];
     ++total;
   }

@@ -1,0 +1,19 @@
+// OpSpecs and the files of a bundle, of Spyre-format back ends.
+// Must not know: hooks.
+#pragma once
+
+#include <string_view>
+
+#include "session.h"
+
+namespace kerntrail::probe {
+
+// The result of SpyreKernel.create_op_spec for `buffer` (an IR operation): its fields, its handle, and what the
+// buffer said of its sources at that moment.
+void collect_op_spec(Session& session, Frame& frame, nb::handle op_spec, nb::handle buffer);
+
+// Writes the snapshots of op_spec and superdsc of one lowering, and the links from kernels to their files.
+void write_op_specs(Session& session, const PendingGraph& pending_graph);
+void write_bundles(Session& session, const Frame& frame, const PendingGraph& pending_graph);
+
+}  // namespace kerntrail::probe
