@@ -31,7 +31,7 @@ struct HandleSummary {
   std::vector<std::string> fused_from;  // aten ops of the constituents
 };
 
-enum class TableKind : std::uint8_t { kFx, kOperations, kOpSpecs, kFiles, kKernels, kOther };
+enum class TableKind : std::uint8_t { kFx, kOperations, kGroups, kOpSpecs, kFiles, kKernels, kOther };
 
 struct DetailRow {
   UnitId unit = UnitId::kNone;
@@ -41,7 +41,11 @@ struct DetailRow {
   std::string kernel;                     // files: the kernel of the bundle
   std::string code;                       // code text of the innermost user frame
   FieldCell origins, origin_node;         // OpSpec: read from the input buffer, not slots of the OpSpec
-  std::vector<std::string> buffers;       // kernels: the operations in it
+  std::vector<std::string> buffers;       // kernels and groups: the operations in it
+  std::string unit_class;                 // kernels: loop, template, extern, fallback, user; groups: scheduler's class
+  std::optional<std::vector<std::int64_t>> call_lines;  // kernels: of the wrapper; none: the wrapper was not seen
+  std::vector<std::string> handles;       // kernels: "name:4", where the compiler numbered them
+  std::vector<std::string> outcomes;      // groups: what became of each operation, "op1: fused, buffer removed"
   std::optional<HandleSummary> handle;
   std::string parse_error;                // files that did not parse
   std::vector<FieldCell> fields;          // in the order of StageTable::fields

@@ -105,6 +105,9 @@ struct ClassRow {
 constexpr ClassRow kClasses[] = {{"TemplateBuffer", "template"},
                                  {"UserDefinedTritonKernel", "user"},
                                  {"FallbackKernel", "fallback"},
+                                 {"ScatterFallback", "fallback"},
+                                 {"IndexPutFallback", "fallback"},
+                                 {"InplaceBernoulliFallback", "fallback"},
                                  {"ExternKernel", "extern"}};
 
 std::string kernel_class(const std::vector<nb::object>& operations) {

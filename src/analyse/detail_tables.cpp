@@ -133,7 +133,31 @@ class TableBuilder {
     for (AttrId attr : fields_) row.fields.push_back(cell(unit, attr));
     if (table_.kind == TableKind::kOpSpecs) add_op_spec(unit, row);
     if (table_.kind == TableKind::kFiles) add_file(unit, row);
+    if (table_.kind == TableKind::kKernels) add_kernel(unit, row);
+    if (table_.kind == TableKind::kGroups) add_group(unit, row);
     table_.rows.push_back(std::move(row));
+  }
+
+  void add_kernel(const ColumnUnit& unit, DetailRow& row) const {
+    row.unit_class = capture_.text_of(unit.unit, "class", unit.snapshot);
+    const base::Json handles = json(unit, "handles");
+    for (const base::Json& handle : handles.as_array()) row.handles.emplace_back(handle.as_string());
+    const Observation* calls = has(names_["calls"]) ? capture_.at(unit.unit, names_["calls"], unit.snapshot) : nullptr;
+    if (calls == nullptr || (calls->state != State::kPresent && calls->state != State::kEmpty)) return;
+    row.call_lines.emplace();
+    const base::Json list = json(unit, "calls");
+    for (const base::Json& call : list.as_array()) row.call_lines->push_back(call["line"].as_int());
+  }
+
+  void add_group(const ColumnUnit& unit, DetailRow& row) const {
+    row.unit_class = capture_.text_of(unit.unit, "group_class", unit.snapshot);
+    row.buffers = cell(unit, names_["operations"]).names;
+    const base::Json outcomes = json(unit, "outcomes");
+    for (const base::Json& outcome : outcomes.as_array()) {
+      row.outcomes.push_back(std::string(outcome["operation"].as_string()) + ": " +
+                             std::string(outcome["outcome"].as_string()) +
+                             (outcome["removed"].as_bool() ? ", buffer removed" : ""));
+    }
   }
 
   void add_kernels() {
@@ -273,12 +297,14 @@ TableKind table_kind(const Capture& capture, const Column& column) {
     switch (capture.units[index(column.units.front().unit)].kind) {
       case UnitKind::kFxNode: return TableKind::kFx;
       case UnitKind::kOperation: return TableKind::kOperations;
+      case UnitKind::kGroup: return TableKind::kGroups;
       case UnitKind::kOpSpec: return TableKind::kOpSpecs;
       case UnitKind::kBundleFile: return TableKind::kFiles;
       case UnitKind::kKernel: return TableKind::kKernels;
       default: return TableKind::kOther;
     }
   }
+  if (column.key == "schedule") return TableKind::kGroups;
   if (column.key == "op_spec") return TableKind::kOpSpecs;
   if (column.key == "superdsc") return TableKind::kFiles;
   if (column.key == "kernel") return TableKind::kKernels;

@@ -95,8 +95,14 @@ void EdgeFinder::index_links() {
       from.insert(from.end(), link.from.begin(), link.from.end());
     }
   }
+  // What the compiler's mapping adds to the origins it is made of is nothing; it may leave some out.
+  std::unordered_set<UnitId> by_origins;
+  for (const Claim& claim : capture_.claims) {
+    if (claim.evidence == "origins") by_origins.insert(claim.kernel);
+  }
   for (const Claim& claim : capture_.claims) {
     if (claim.claimant != "compiler" || capture_.compile_of(claim.kernel) != pipeline_.compile) continue;
+    if (claim.evidence != "origins" && by_origins.contains(claim.kernel)) continue;
     auto& units = claimed_[claim.kernel];
     units.insert(units.end(), claim.units.begin(), claim.units.end());
   }

@@ -35,6 +35,7 @@ class Carriers {
   std::string_view of(const ColumnUnit& unit, AttrId field, std::size_t column) {
     const AttrKind& kind = capture_.attr_kinds[index(field)];
     if (kind.layer == "FX" && origins_carry(unit, field, column)) return "origins";
+    if (operations_carry(unit, field, kind, column)) return "operations";
     if (handle_carries(unit, kind.name)) return "debug_handle";
     if (claims_carry(unit, field, kind, column)) return "claim";
     return {};
@@ -57,6 +58,16 @@ class Carriers {
     if (origins == nullptr) return false;
     return std::any_of(origins->refs.begin(), origins->refs.end(),
                        [&](UnitId node) { return had(node, field, column, unit.snapshot); });
+  }
+
+  // A scheduler group holds its operations, which hold fields and origins of their own.
+  bool operations_carry(const ColumnUnit& unit, AttrId field, const AttrKind& kind, std::size_t column) const {
+    const Observation* operations = present(capture_, unit.unit, names_["operations"], unit.snapshot);
+    if (operations == nullptr) return false;
+    return std::any_of(operations->refs.begin(), operations->refs.end(), [&](UnitId operation) {
+      if (present(capture_, operation, field, unit.snapshot) != nullptr) return true;
+      return kind.layer == "FX" && origins_carry({operation, unit.snapshot}, field, column);
+    });
   }
 
   bool handle_carries(const ColumnUnit& unit, std::string_view field) {

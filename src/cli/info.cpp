@@ -26,6 +26,14 @@ std::string status(const read::CaptureInfo& info) {
   return info.complete ? "complete" : "partial: something was lost, see the notes";
 }
 
+// "2 extern, 3 loop"
+std::string kernels_text(const read::CompileSummary& compile) {
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : compile.kernels)
+    parts.push_back(fmt::format("{} {}", count, name.empty() ? "of unknown class" : visible(name)));
+  return base::join(parts, ", ");
+}
+
 std::string compile_text(const read::CompileSummary& compile) {
   std::string out = fmt::format("\n{}  backend {}, torch {}, attempt {}\n", compile.name, visible(compile.backend),
                                 visible(compile.torch_id), compile.attempt);
@@ -34,6 +42,7 @@ std::string compile_text(const read::CompileSummary& compile) {
     out += fmt::format("  {:<14} {} ({})\n", visible(stage.key), visible(stage.title),
                        base::counted(static_cast<std::size_t>(stage.counted), visible(stage.noun)));
   }
+  if (!compile.kernels.empty()) out += fmt::format("  {:<14} {}\n", "kernels", kernels_text(compile));
   return out;
 }
 
@@ -101,12 +110,16 @@ base::Json compiles_json(const read::CaptureInfo& info) {
                                         {"units", static_cast<std::int64_t>(stage.units)},
                                         {"counted", static_cast<std::int64_t>(stage.counted)}});
     }
+    base::JsonObject kernels;
+    for (const auto& [name, count] : compile.kernels)
+      kernels.emplace_back(name.empty() ? "unknown" : name, static_cast<std::int64_t>(count));
     compiles.push_back(base::JsonObject{{"compile", compile.name},
                                         {"torch_id", compile.torch_id},
                                         {"attempt", compile.attempt},
                                         {"backend", compile.backend},
                                         {"attributes", settings_json(compile.attributes)},
-                                        {"stages", std::move(stages)}});
+                                        {"stages", std::move(stages)},
+                                        {"kernels", std::move(kernels)}});
   }
   return compiles;
 }

@@ -1,5 +1,7 @@
 #include "read/info.h"
 
+#include <map>
+
 #include "read/capture_reader.h"
 
 namespace kerntrail::read {
@@ -16,7 +18,7 @@ std::vector<CompileSummary> compiles_of(const Capture& capture) {
   std::vector<CompileSummary> out;
   for (std::size_t i = 0; i < capture.compiles.size(); ++i) {
     const Compile& c = capture.compiles[i];
-    out.push_back({compile_name(id_at<CompileId>(i)), c.torch_id, c.attempt, c.backend, c.attributes, {}, {}});
+    out.push_back({compile_name(id_at<CompileId>(i)), c.torch_id, c.attempt, c.backend, c.attributes, {}, {}, {}});
   }
   std::vector<std::uint64_t> units(capture.graphs.size());
   for (const Unit& unit : capture.units) ++units[index(unit.graph)];
@@ -54,6 +56,21 @@ void add_stages(const Capture& capture, std::vector<CompileSummary>& compiles) {
   }
 }
 
+void add_kernels(const Capture& capture, std::vector<CompileSummary>& compiles) {
+  const auto attr = capture.find_attr("class");
+  std::vector<std::map<std::string, std::uint64_t>> counts(compiles.size());
+  for (std::size_t i = 0; i < capture.snapshots.size(); ++i) {
+    const SnapshotId id = id_at<SnapshotId>(i);
+    if (!has(capture.snapshots[i].stage)) continue;
+    for (const UnitId unit : capture.snapshots[i].units) {
+      if (capture.units[index(unit)].kind != UnitKind::kKernel) continue;
+      const Observation* seen = attr ? capture.at(unit, *attr, id) : nullptr;
+      ++counts[index(capture.compile_of(id))][std::string(seen ? capture.text(seen->text) : std::string_view())];
+    }
+  }
+  for (std::size_t c = 0; c < compiles.size(); ++c) compiles[c].kernels.assign(counts[c].begin(), counts[c].end());
+}
+
 }  // namespace
 
 CaptureInfo capture_info(const Capture& capture) {
@@ -63,6 +80,7 @@ CaptureInfo capture_info(const Capture& capture) {
   info.complete = capture.end && capture.end->complete;
   info.compiles = compiles_of(capture);
   add_stages(capture, info.compiles);
+  add_kernels(capture, info.compiles);
   info.hooks = capture.hooks.size();
   for (const HookRecord& hook : capture.hooks) {
     if (hook.state != HookState::kInstalled) info.missing_hooks.push_back(hook);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kerntrail/capture.h"
@@ -35,6 +36,7 @@ struct CompileSummary {
   Settings attributes;
   std::vector<GraphSummary> graphs;
   std::vector<StageSummary> stages;  // in column order, those with a snapshot
+  std::vector<std::pair<std::string, std::uint64_t>> kernels;  // by class, sorted; "" where nothing decides it
 };
 
 struct CaptureInfo {

@@ -39,6 +39,18 @@ void write_handle(JsonWriter& json, const HandleSummary& handle) {
   json.end_object();
 }
 
+void write_kernel_row(JsonWriter& json, const DetailRow& row) {
+  text(json, "class", row.unit_class);
+  if (row.call_lines) {
+    json.key("call_lines").begin_array();
+    for (const std::int64_t line : *row.call_lines) json.value(line);
+    json.end_array();
+  }
+  if (!row.handles.empty()) list(json, "handles", row.handles);
+  list(json, "buffers", row.buffers);
+  list(json, "fx_origins", row.origins.names);
+}
+
 void write_row(JsonWriter& json, const Capture& capture, const StageTable& table, const DetailRow& row) {
   json.begin_object();
   json.member("unit", unit_name(capture, row.unit));
@@ -52,9 +64,11 @@ void write_row(JsonWriter& json, const Capture& capture, const StageTable& table
     list(json, "origins", row.origins.names);
     list(json, "origin_node", row.origin_node.names);
   }
-  if (table.kind == TableKind::kKernels) {
-    list(json, "buffers", row.buffers);
-    list(json, "fx_origins", row.origins.names);
+  if (table.kind == TableKind::kKernels) write_kernel_row(json, row);
+  if (table.kind == TableKind::kGroups) {
+    text(json, "class", row.unit_class);
+    list(json, "operations", row.buffers);
+    list(json, "outcomes", row.outcomes);
   }
   if (row.handle) write_handle(json, *row.handle);
   if (!table.fields.empty()) {

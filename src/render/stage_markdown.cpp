@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "render/text.h"
 #include "render/wording.h"
@@ -76,12 +78,35 @@ std::string value_table(const StageTable& table, const std::string& first) {
   return out;
 }
 
+// "2 (lines 12, 40)"
+std::string calls_cell(const DetailRow& row) {
+  if (!row.call_lines) return std::string(kNoValue);
+  if (row.call_lines->empty()) return "0";
+  std::vector<std::string> lines;
+  for (const std::int64_t line : *row.call_lines) lines.push_back(fmt::format("{}", line));
+  return fmt::format("{} (line{} {})", lines.size(), lines.size() == 1 ? "" : "s", base::join(lines, ", "));
+}
+
 std::string kernel_table(const StageTable& table) {
-  std::string out = md_header(with_fields({"Kernel", "operations", "fx origins"}, table, {}));
+  const bool numbered = std::any_of(table.rows.begin(), table.rows.end(), [](const auto& r) { return !r.handles.empty(); });
+  std::vector<std::string> first{"Kernel", "class", "calls", "operations", "fx origins"};
+  if (numbered) first.insert(first.begin() + 3, "debug handles");
+  std::string out = md_header(with_fields(first, table, {}));
   for (const DetailRow& row : table.rows) {
-    std::vector<std::string> cells{md_code(row.name), md_codes(row.buffers), md_codes(row.origins.names)};
+    std::vector<std::string> cells{md_code(row.name),
+                                   row.unit_class.empty() ? std::string(kNoValue) : md_text(row.unit_class),
+                                   calls_cell(row), md_codes(row.buffers), md_codes(row.origins.names)};
+    if (numbered) cells.insert(cells.begin() + 3, md_codes(row.handles));
     for (const FieldCell& field : row.fields) cells.push_back(value_cell(field));
     out += md_row(cells);
+  }
+  return out;
+}
+
+std::string group_table(const StageTable& table) {
+  std::string out = md_header({"Group", "class", "operations", "what became of them"});
+  for (const DetailRow& row : table.rows) {
+    out += md_row({md_code(row.name), code_or_dash(row.unit_class), md_codes(row.buffers), md_codes(row.outcomes)});
   }
   return out;
 }
@@ -150,6 +175,7 @@ std::string introduction(const StageTable& table) {
       return fmt::format("Tracked fields: {}.\n\nAll observed {} attributes: {}.\n\n", tracked_fields(table.fields),
                          table.unit_class.empty() ? "operation" : md_text(table.unit_class), key_list(table.observed));
     case TableKind::kKernels:
+    case TableKind::kGroups:
     case TableKind::kOther: break;
   }
   return table.fields.empty() ? std::string() : fmt::format("Tracked fields: {}.\n\n", tracked_fields(table.fields));
@@ -166,6 +192,7 @@ std::string stage_markdown(const StageTable& table, const std::string& heading) 
     case TableKind::kFx: return out + fx_table(table);
     case TableKind::kOperations: return out + value_table(table, "Op");
     case TableKind::kOpSpecs: return out + op_spec_table(table);
+    case TableKind::kGroups: return out + group_table(table);
     case TableKind::kKernels: return out + kernel_table(table);
     case TableKind::kOther: return out + value_table(table, "Unit");
     case TableKind::kFiles: break;

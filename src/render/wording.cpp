@@ -38,6 +38,9 @@ constexpr std::array kStages{
         "Each group of FX nodes was lowered to a buffer; this is the IR as it comes out of lowering, before any pass "
         "over it."},
     Row{"ir_post_pass", "The same buffers after the pre-scheduling passes changed them in place."},
+    Row{"schedule",
+        "What the scheduler made of the operations: each group becomes (part of) a kernel. A removed buffer needs no "
+        "memory, since all that reads it is in the same kernel."},
     Row{"op_spec",
         "One device op a scheduled buffer. `origins` and `origin_node` are read from that buffer and are no slots of "
         "the OpSpec; the "

@@ -75,7 +75,7 @@ def test_stages_of_a_stock_compile(tmp_path):
     with kerntrail.capture(tmp_path / "c.ndjson") as capture:
         compile_and_run(Mlp().eval(), torch.randn(3, 8))
     view = CaptureView(tmp_path / "c.ndjson")
-    assert view.stages() == ["fx_pre_grad", "fx_aten", "fx_post_grad", "ir_pre_pass", "kernel"]
+    assert view.stages() == ["fx_pre_grad", "fx_aten", "fx_post_grad", "ir_pre_pass", "schedule", "kernel"]
     assert [row["target"] for row in view.at("fx_pre_grad")] == [
         "<built-in function linear>", "<built-in method relu of type object>", "<built-in function linear>"]
     post = {row["name"]: row for row in view.at("fx_post_grad")}
@@ -180,9 +180,15 @@ HOOKED = [
     "torch._inductor.compile_fx:_InProcessFxCompile.codegen_and_compile",
     "torch._inductor.compile_fx:_recursive_post_grad_passes",
     "torch._inductor.graph:GraphLowering._update_scheduler",
+    "torch._inductor.debug:log_ir_post_fusion",
     "torch._inductor.debug:set_kernel_post_grad_provenance_tracing",
     "torch._inductor.codegen.cpp:set_kernel_post_grad_provenance_tracing",
     "torch._inductor.codegen.triton:set_kernel_post_grad_provenance_tracing",
+    "torch._inductor.ir:get_kernel_metadata",
+    "torch._inductor.codegen.triton:get_kernel_metadata",
+    "torch._inductor.codegen.wrapper:PythonWrapperCodegen.define_kernel",
+    "torch._inductor.scheduler:Scheduler.codegen_extern_call",
+    "torch._inductor.graph:GraphLowering._compile_to_module_lines",
     "kerntrail.spyre.passes:CustomPreGradPasses.__call__",
     "kerntrail.spyre.passes:CustomPostPasses.__call__",
     "kerntrail.spyre.passes:CustomPreSchedulingPasses.__call__",
@@ -239,9 +245,14 @@ LABELS = [
     "torch._inductor.compile_fx._InProcessFxCompile.codegen_and_compile",
     "torch._inductor.compile_fx._recursive_post_grad_passes",
     "torch._inductor.graph.GraphLowering._update_scheduler",
+    "torch._inductor.debug.log_ir_post_fusion",
     "torch._inductor.debug.set_kernel_post_grad_provenance_tracing",
     "torch._inductor.codegen.cpp.set_kernel_post_grad_provenance_tracing",
     "torch._inductor.ir.Buffer.__post_init__",
+    "torch._inductor.ir.get_kernel_metadata",
+    "torch._inductor.codegen.wrapper.PythonWrapperCodegen.define_kernel",
+    "torch._inductor.scheduler.Scheduler.codegen_extern_call",
+    "torch._inductor.graph.GraphLowering._compile_to_module_lines",
 ]
 SPYRE_LABELS = ["stage2_pre_grad", "stage2_post_grad", "stage3_looplevel_prepass", "pre_scheduling_pass_begin", "pre_scheduling_pass_end",
                 "stage5_opspec", "stage6_define_kernel", "stage6_output_dir"]
