@@ -75,7 +75,7 @@ def test_stages_of_a_stock_compile(tmp_path):
     with kerntrail.capture(tmp_path / "c.ndjson") as capture:
         compile_and_run(Mlp().eval(), torch.randn(3, 8))
     view = CaptureView(tmp_path / "c.ndjson")
-    assert view.stages() == ["fx_pre_grad", "fx_aten", "fx_post_grad", "ir_pre_pass", "schedule", "kernel"]
+    assert view.stages() == ["fx_pre_grad", "fx_joint", "fx_aten", "fx_post_grad", "ir_pre_pass", "schedule", "kernel"]
     assert [row["target"] for row in view.at("fx_pre_grad")] == [
         "<built-in function linear>", "<built-in method relu of type object>", "<built-in function linear>"]
     post = {row["name"]: row for row in view.at("fx_post_grad")}
@@ -159,12 +159,12 @@ def test_generated_code_is_the_same_with_and_without(tmp_path, level):
     assert CaptureView(tmp_path / "c.ndjson").of("run")[0]["settings"]["provenance_level"] == str(level)
 
 
-def patched_attributes():
-    """Every attribute that the hook table names, as the raw object in its owner's dict."""
+def patched_attributes(paths):
+    """Every attribute of `paths`, as the raw object in its owner's dict."""
     import importlib
 
     found = {}
-    for path in HOOKED:
+    for path in paths:
         module, _, rest = path.partition(":")
         owner = importlib.import_module(module)
         *holders, name = rest.split(".")
@@ -178,6 +178,8 @@ HOOKED = [
     "torch._inductor.compile_fx:compile_fx",
     "torch._inductor.compile_fx:_recursive_pre_grad_passes",
     "torch._inductor.compile_fx:_InProcessFxCompile.codegen_and_compile",
+    "torch._inductor.compile_fx:_recursive_joint_graph_passes",
+    "torch._inductor.compile_fx:partition_fn",
     "torch._inductor.compile_fx:_recursive_post_grad_passes",
     "torch._inductor.graph:GraphLowering._update_scheduler",
     "torch._inductor.debug:log_ir_post_fusion",
@@ -201,21 +203,44 @@ HOOKED = [
     "kerntrail.spyre.async_compile:get_output_dir",
     "kerntrail.spyre.backend:fall_back",
 ]
+# Also at the levels above borders.
+PASS_HOOKED = [
+    "torch.fx.passes.graph_transform_observer:GraphTransformObserver.__enter__",
+    "torch.fx.passes.graph_transform_observer:GraphTransformObserver.__exit__",
+    "torch.fx.passes.graph_transform_observer:GraphTransformObserver.apply_gm_pass",
+    "torch.fx.passes.graph_transform_observer:GraphTransformObserver.apply_graph_pass",
+    "torch._inductor.compile_fx:view_to_reshape",
+    "torch._inductor.compile_fx:fake_tensor_prop",
+    "torch._inductor.fx_passes.joint_graph:canonicalize_aten_ir_passes",
+    "torch._inductor.freezing:freeze",
+    "torch._inductor.freezing:freezing_passes",
+    "torch._inductor.freezing:constant_fold",
+    "torch.fx:Graph.create_node",
+    "torch.fx:Graph.node_copy",
+    "torch.fx:Interpreter.run_node",
+    "torch.fx:Node.replace_all_uses_with",
+    "torch._inductor.pattern_matcher:LoweringPatternEntry.apply",
+    "torch._inductor.pattern_matcher:GraphPatternEntry.apply",
+    "torch._inductor.pattern_matcher:ReplacementPatternEntry.apply",
+]
 
 
-def test_everything_is_put_back_by_identity_also_after_a_raise(tmp_path):
-    originals = patched_attributes()
+@pytest.mark.parametrize("level", ["borders", "passes", "origins"])
+def test_everything_is_put_back_by_identity_also_after_a_raise(tmp_path, level):
+    hooked = HOOKED if level == "borders" else HOOKED + PASS_HOOKED
+    originals = patched_attributes(HOOKED + PASS_HOOKED)
     with pytest.raises(RuntimeError, match="on purpose"):
-        with kerntrail.capture(tmp_path / "c.ndjson") as capture:
-            assert all(patched_attributes()[path] is not original for path, original in originals.items())
-            assert {hook["attribute"] for hook in capture.hooks} == {path.replace(":", ".") for path in HOOKED}
+        with kerntrail.capture(tmp_path / "c.ndjson", level=level) as capture:
+            now = patched_attributes(HOOKED + PASS_HOOKED)
+            assert {path for path, original in originals.items() if now[path] is not original} == set(hooked)
+            assert sorted(hook["attribute"] for hook in capture.hooks) == sorted(path.replace(":", ".") for path in hooked)
 
             def refuse(gm):
                 raise RuntimeError("on purpose")
 
             with inductor.patch(post_grad_custom_post_pass=refuse):
                 compile_and_run(Mlp().eval(), torch.randn(3, 8))
-    assert all(patched_attributes()[path] is original for path, original in originals.items())
+    assert all(value is originals[path] for path, value in patched_attributes(HOOKED + PASS_HOOKED).items())
     view = CaptureView(tmp_path / "c.ndjson")
     assert "on purpose" in view.notes("compile-raised")[0]["text"]
     assert all(hook.get("restored", True) for hook in view.of("hook"))
@@ -319,7 +344,7 @@ def test_an_existing_file_is_not_overwritten_unasked(tmp_path):
     assert CaptureView(path).end is not None
 
 
-@pytest.mark.parametrize(("options", "message"), [({"level": "passes"}, "borders"), ({"source": "all"}, "files")])
+@pytest.mark.parametrize(("options", "message"), [({"level": "everything"}, "borders"), ({"source": "all"}, "files")])
 def test_unknown_options_are_named(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         with kerntrail.capture(tmp_path / "c.ndjson", **options):

@@ -136,7 +136,7 @@ def test_timing_is_recorded_only_when_asked(run_kerntrail, program, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["--level", "passes", "x.py"], "borders"),
+    (["--level", "everything", "x.py"], "borders"),
     (["--source", "all", "x.py"], "source"),
     (["--bogus", "x.py"], "--bogus"),
     ([], "name the program"),
