@@ -383,6 +383,7 @@ GraphId fx_graph_id(Session& session, CompileState& compile, nb::handle graph, s
   compile.named.erase(static_cast<std::int64_t>(address(graph)));  // an earlier graph that lived at this address
   const GraphId id = session.recorder().graph(compile.id, "fx", direction, path);
   compile.graphs.emplace(graph.ptr(), id);
+  compile.places[id] = {std::string(direction), std::string(path)};
   compile.keep.push_back(nb::borrow(graph));
   return id;
 }
@@ -428,6 +429,24 @@ void remember_names(Session& session, CompileState& compile, nb::handle graph) {
     const UnitId unit = unit_behind(compile, node.ptr());
     const auto name = text(get(node, names().name));
     if (has(unit) && name) named.by_name[*name] = unit;
+  }
+}
+
+void remember_backward(CompileState& compile, nb::handle module, const std::string& path) {
+  const nb::object graph = graph_of(module);
+  if (!graph.is_valid()) return;
+  auto& by_name = compile.backward[path];
+  for (const nb::object& node : nodes_of(graph)) {
+    const UnitId unit = unit_behind(compile, node.ptr());
+    const auto name = text(get(node, names().name));
+    if (has(unit) && name) by_name[*name] = unit;
+  }
+  const nb::object children = attribute(module, "_modules");
+  if (!children.is_valid() || !PyDict_Check(children.ptr())) return;
+  PyObject *k, *child;
+  for (Py_ssize_t pos = 0; PyDict_Next(children.ptr(), &pos, &k, &child);) {
+    const std::string name = text(k).value_or("");
+    if (child != Py_None) remember_backward(compile, child, path.empty() ? name : path + "." + name);
   }
 }
 

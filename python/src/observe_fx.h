@@ -2,6 +2,7 @@
 // Must not know: hooks, IR.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "session.h"
@@ -26,6 +27,9 @@ GraphId fx_graph_id(Session& session, CompileState& compile, nb::handle graph, s
 
 // Lets later from_node chains find this graph's nodes by (id(graph), name): nodes already known keep their unit.
 void remember_names(Session& session, CompileState& compile, nb::handle graph);
+
+// Notes what each node of a backward graph and of the graphs nested in it (at `path`) is a copy of.
+void remember_backward(CompileState& compile, nb::handle module, const std::string& path);
 
 // The unit of a live FX node; declared as seen only through `why` if no snapshot has shown it.
 UnitId unit_of_node(Session& session, CompileState& compile, nb::handle node, std::string_view why);

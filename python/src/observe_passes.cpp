@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "arrivals.h"
 #include "graph_watch.h"
 #include "observe_fx.h"
 #include "python_text.h"
@@ -217,60 +218,21 @@ void close_gap(Session& session, CompileState& compile, nb::handle graph, GraphW
   last = here;
 }
 
-// Forward nodes of a joint graph by the number that autograd gave them, for backward nodes that have no other link.
-void write_sequence_births(Session& session, CompileState& compile, const std::vector<nb::object>& nodes) {
-  std::unordered_map<std::int64_t, Units> forward;
-  std::vector<std::pair<UnitId, std::int64_t>> backward;
-  for (const nb::object& node : nodes) {
-    const nb::object meta = attribute(node, "meta");
-    const std::int64_t number = integer(dict_item(meta, "seq_nr"), -1);
-    const auto unit = compile.units.find(node.ptr());
-    if (number < 0 || unit == compile.units.end()) continue;
-    const auto known = compile.births.find(node.ptr());
-    if (known != compile.births.end() && known->second.source.is_valid())
-      forward[number].push_back(unit->second);
-    else
-      backward.emplace_back(unit->second, number);
-  }
-  for (const auto& [unit, number] : backward) {
-    const auto sources = forward.find(number);
-    if (sources == forward.end()) continue;
-    Birth birth;
-    birth.unit = unit;
-    birth.evidence = "sequence";
-    birth.sources = sources->second;
-    session.recorder().birth(birth);
-  }
-}
-
-// Nodes that came with their graph: interpreted or copied from nodes of an earlier one.
-void write_arrivals(Session& session, CompileState& compile, const std::vector<nb::object>& nodes) {
-  for (const nb::object& node : nodes) {
-    const auto known = compile.births.find(node.ptr());
-    if (known == compile.births.end() || known->second.written) continue;
-    NodeBirth& made = known->second;
-    made.written = true;
-    Birth birth;
-    birth.unit = compile.units.at(node.ptr());
-    birth.loc = chain_of(session, made.frames);
-    const UnitId source = made.source.is_valid() ? unit_behind(compile, made.source.ptr()) : UnitId::kNone;
-    if (source == birth.unit) continue;
-    birth.evidence = !has(source) ? "created" : made.is_copy ? "copy" : "frame";
-    if (has(source)) birth.sources = {source};
-    session.recorder().birth(birth);
-  }
-}
-
 // A graph that no border has shown, whose nodes are copies of some that were seen: it is looked at from here on.
 void adopt_copy(Session& session, Frame& frame, nb::handle graph, PassId parent, std::string name) {
   CompileState& compile = *frame.compile;
   if (compile.watches.contains(graph.ptr())) return;
-  const std::vector<nb::object> nodes = nodes_of(graph);
-  const bool known = std::any_of(nodes.begin(), nodes.end(), [&](const nb::object& node) {
-    return has(unit_behind(compile, node.ptr()));
-  });
-  if (!known) return;
-  const GraphId id = fx_graph_id(session, compile, graph, frame.direction, "");
+  GraphId original = GraphId::kNone;
+  for (const nb::object& node : nodes_of(graph)) {
+    const UnitId behind = unit_behind(compile, node.ptr());
+    if (!has(behind)) continue;
+    original = session.recorder().graph_of(behind);
+    break;
+  }
+  if (!has(original)) return;
+  const GraphPlace place = compile.places[original];
+  const GraphId id = fx_graph_id(session, compile, graph, frame.direction == "none" ? place.direction : frame.direction,
+                                 place.path);
   auto watch = std::make_unique<GraphWatch>();
   const GraphChanges all = watch->update(graph);
   compile.watches.emplace(graph.ptr(), std::move(watch));
@@ -309,15 +271,37 @@ void end_scope(Session& session, PassScope& scope, nb::handle graph) {
   }
 }
 
+// A graph nested in a joint graph goes into the forward or the backward as it is, without a copy: from there on it is
+// another graph of the capture, whose units stand for the same objects.
+Moves leave_joint(Session& session, CompileState& compile, nb::handle graph,
+                                                      std::string_view direction, std::string_view border) {
+  Moves out;
+  const auto known = compile.graphs.find(graph.ptr());
+  const bool is_half = direction == "forward" || direction == "backward";
+  if (!is_half || known == compile.graphs.end() || compile.places[known->second].direction != "joint") return out;
+  if (const auto watched = compile.watches.find(graph.ptr()); watched != compile.watches.end())
+    close_gap(session, compile, graph, *watched->second, border);
+  compile.watches.erase(graph.ptr());
+  compile.graphs.erase(known);
+  for (const nb::object& node : nodes_of(graph)) {
+    const auto unit = compile.units.find(node.ptr());
+    if (unit == compile.units.end()) continue;
+    out.emplace_back(node.ptr(), unit->second);
+    compile.units.erase(unit);
+  }
+  return out;
+}
+
 }  // namespace
 
 SnapshotId look_at_border(Session& session, Frame& frame, nb::handle graph, StageId stage, std::string_view direction,
                           std::string_view path) {
   CompileState& compile = *frame.compile;
+  const std::string border = fmt::format("stage {}", session.stage_key(stage));
+  const auto moved = leave_joint(session, compile, graph, direction, border);
   if (session.options().level == Level::kBorders)
     return snapshot_fx(session, compile, graph, stage, direction, path);
   const auto watched = compile.watches.find(graph.ptr());
-  const std::string border = fmt::format("stage {}", session.stage_key(stage));
   if (watched != compile.watches.end()) close_gap(session, compile, graph, *watched->second, border);
   const SnapshotId id = snapshot_fx(session, compile, graph, stage, direction, path);
   const std::vector<nb::object> nodes = nodes_of(graph);
@@ -325,7 +309,9 @@ SnapshotId look_at_border(Session& session, Frame& frame, nb::handle graph, Stag
     auto watch = std::make_unique<GraphWatch>();
     watch->update(graph);
     compile.watches.emplace(graph.ptr(), std::move(watch));
+    write_moves(session, compile, moved);
     write_arrivals(session, compile, nodes);
+    if (direction == "backward") write_late_copies(session, compile, nodes, path);
     if (stage == session.tables().stage.fx_joint) write_sequence_births(session, compile, nodes);
   }
   compile.last_border[compile.graphs.at(graph.ptr())] = border;

@@ -261,12 +261,23 @@ void pre_grad_after(Session& session, Call& call) {
 // In training the partitioner runs the joint passes; in inference the graph is not shared with a backward.
 thread_local int partitioning = 0;
 
-void partition_before(Session&, Call& call) {
-  ++partitioning;
-  call.token = 1;
-}
-void partition_after(Session&, Call& call) {
-  if (call.token != 0) --partitioning;
+struct PartitionScope {
+  PartitionScope() { ++partitioning; }
+  ~PartitionScope() { --partitioning; }
+  PartitionScope(const PartitionScope&) = delete;
+  PartitionScope& operator=(const PartitionScope&) = delete;
+};
+
+void partition_before(Session&, Call& call) { call.state = std::make_shared<PartitionScope>(); }
+
+void partition_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const nb::handle modules = call.result;  // (forward, backward)
+  if (frame == nullptr || call.raised || session.options().level == Level::kBorders || !PyTuple_Check(modules.ptr()) ||
+      PyTuple_GET_SIZE(modules.ptr()) < 2)
+    return;
+  frame->compile->backward.clear();  // an earlier one was of a region nested in this graph
+  remember_backward(*frame->compile, PyTuple_GET_ITEM(modules.ptr(), 1), "");
 }
 
 void joint_before(Session& session, Call& call) {
@@ -469,7 +480,7 @@ constexpr Row kTable[] = {
     {nullptr, "torch._inductor.compile_fx", "_recursive_joint_graph_passes", joint_before, joint_after,
      "stage fx_joint"},
     {nullptr, "torch._inductor.compile_fx", "partition_fn", partition_before, partition_after,
-     "which joint graphs hold a backward", Level::kBorders, true},
+     "which joint graphs hold a backward, and what the nodes of a lazy backward are copies of"},
     {nullptr, "torch._inductor.compile_fx", "_recursive_post_grad_passes", post_grad_before, post_grad_after,
      "stages fx_aten and fx_post_grad"},
     {nullptr, "torch._inductor.graph", "GraphLowering._update_scheduler", scheduler_before, nullptr,

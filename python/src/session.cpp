@@ -51,6 +51,7 @@ std::string last_line(std::string_view text) {
 void CompileState::release() {
   births.clear();
   watches.clear();
+  places.clear();
   last_border.clear();
   loose_replacements.clear();
   units.clear();
@@ -59,8 +60,9 @@ void CompileState::release() {
   keep.clear();
   ir_passes.reset();
   if (awaits_backward()) return;
-  named.clear();
-  object_ids.clear();
+  named = {};
+  backward = {};
+  object_ids = {};
 }
 
 Session::Session(SessionOptions options) : options_(std::move(options)) {}

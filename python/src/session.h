@@ -63,6 +63,15 @@ struct NamedGraph {
 
 struct IrPasses;  // observe_ir_passes.h
 
+// Nodes of a backward graph as the partitioner made it, by path of the graph and name: what each is a copy of. A lazy
+// backward is compiled from a copy made outside any compile, which keeps order and names.
+using BackwardNames = std::map<std::string, std::unordered_map<std::string, UnitId>>;
+
+struct GraphPlace {
+  std::string direction, path;
+};
+
+
 struct CompileState {
   CompileId id = CompileId::kNone;
   bool code_seen = false;  // code was generated in this process
@@ -76,14 +85,17 @@ struct CompileState {
   std::vector<nb::object> keep;
   std::unordered_map<PyObject*, NodeBirth> births;                     // by node
   std::unordered_map<PyObject*, std::unique_ptr<GraphWatch>> watches;  // by graph
+  std::unordered_map<GraphId, GraphPlace> places;                      // of FX graphs
   std::unordered_map<GraphId, std::string> last_border;                // what was last looked at, for names of gaps
   std::vector<std::pair<nb::object, nb::object>> loose_replacements;   // said outside any pass
   std::shared_ptr<IrPasses> ir_passes;
   // Plain data; kept for a lazy backward.
   std::unordered_map<std::int64_t, NamedGraph> named;  // by id(graph)
+  BackwardNames backward;
   std::unordered_map<std::string, std::size_t> object_ids;       // id() texts met in data, by order
   std::map<std::string, std::uint64_t> referred_only;
 
+  // Lets go of the live objects; of the plain data too, unless a lazy backward may still come.
   void release();
 };
 

@@ -106,3 +106,30 @@ class CaptureView:
 
     def names(self, stage: str, **where: Any) -> list[str]:
         return [row["name"] for row in self.at(stage, **where)]
+
+    def leads_back(self, stage: str = "fx_aten", to: tuple[str, ...] = ("fx_pre_grad", "fx_joint")) -> tuple[list[str], list[str]]:
+        """Units of a stage's compute nodes: (those that lead to a unit of one of the stages `to`, those that don't).
+
+        A unit leads where it is one itself, and where what its births and its from_node name does.
+        """
+        ends = {unit for snapshot in self.snapshots if snapshot["stage"] in to for unit in snapshot["units"]}
+        sources: dict[str, set[str]] = {}
+        for record in self.of("birth"):
+            sources.setdefault(record["unit"], set()).update(record.get("sources", []))
+        for record in self.of("attr"):
+            if record["attr"] == "from_node":
+                sources.setdefault(record["unit"], set()).update(record.get("refs", []))
+
+        def leads(unit: str) -> bool:
+            seen, open_ = {unit}, [unit]
+            while open_:
+                here = open_.pop()
+                if here in ends:
+                    return True
+                new = sources.get(here, set()) - seen
+                seen |= new
+                open_ += new
+            return False
+
+        units = [row["unit"] for compile_id in self.compiles for row in self.at(stage, compile_id)]
+        return [unit for unit in units if leads(unit)], [unit for unit in units if not leads(unit)]
