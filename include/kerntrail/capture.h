@@ -195,7 +195,8 @@ struct Pass {
 
 // Why a unit exists: one piece of evidence for where it came from. A unit may have several of different kinds.
 // match: made while a pattern was applied to `sources`. replacement: it took over the uses of `sources`. users: units
-// made of it did. frame: made while the compiler interpreted `sources`. copy: a copy of `sources`. rewrite, fusion,
+// made of it did. frame: made while the compiler interpreted `sources`. copy: a copy of `sources`. sequence: a backward node
+// of these forward nodes, by autograd's number. rewrite, fusion,
 // decomposition: declared by the pass itself. created: nothing is known of its sources.
 struct Birth {
   UnitId unit = UnitId::kNone;

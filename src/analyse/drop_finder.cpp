@@ -71,6 +71,7 @@ void DropFinder::fill(Drops& result) {
     done_.emplace_back(column.units.size(), false);
     judge_column(stages_.size() - 1);
   }
+  judge_after_stages();
   result.stages = std::move(stages_);
   result.sites = sites_.take();
   result.losses = std::move(losses_);
@@ -117,6 +118,9 @@ void DropFinder::judge(const Where& where) {
   } else if (claim_names_it(where, unit, field)) {
     why.reason = Reason::kCarriedBy;
     cell.carrier = "claim";
+  } else if (const std::string_view copy = forward_copy(unit, field); !copy.empty()) {
+    why.reason = Reason::kCarriedBy;
+    cell.carrier = copy;
   } else {
     why = absence(where, unit, field);
   }
@@ -131,6 +135,19 @@ void DropFinder::judge(const Where& where) {
   if (why.reason == Reason::kSynthesised && why.intent != kNoIndex) use_intent(unit.unit, field, why.pass, why.intent);
   ++tally.absent;
   ++tally.reasons[static_cast<std::size_t>(why.reason)];
+}
+
+// AOTAutograd gives a backward node its forward node's metadata under keys of their own.
+std::string_view DropFinder::forward_copy(const ColumnUnit& unit, AttrId field) const {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kCopies{
+      {{"nn_module_stack", "fwd_nn_module_stack"}, {"source_fn_stack", "fwd_source_fn_stack"}}};
+  for (const auto& [own, copy] : kCopies) {
+    if (field != names_[own]) continue;
+    const Observation* keys = present(capture_, unit.unit, names_["keys"], unit.snapshot);
+    if (keys != nullptr && capture_.text(keys->text).find('"' + std::string(copy) + '"') != std::string_view::npos)
+      return copy;
+  }
+  return {};
 }
 
 // A kernel has no representative node of its own, but what the compiler claims of it names those of its operations.
@@ -227,6 +244,7 @@ std::optional<Absence> DropFinder::decide(UnitId unit, AttrId field, std::vector
   if (birth.sources.empty()) {
     if (synthesised != kNoIndex) return declared(synthesised, pass);
     Absence result = has(pass) ? Absence{} : base(unit, field);
+    if (is_of_autograd(unit)) result.reason = Reason::kNeverMade;
     if (result.reason == Reason::kUnknown) result.reason = Reason::kOrphan;
     return result;
   }
@@ -271,6 +289,13 @@ std::optional<Absence> DropFinder::decide(UnitId unit, AttrId field, std::vector
   }
   if (!needed.empty()) return std::nullopt;
   return inherit(reasons);
+}
+
+// Made by autograd for a forward node, not from it: what it lacks was never given to it.
+bool DropFinder::is_of_autograd(UnitId unit) const {
+  const auto births = passes_.births_of(unit);
+  return std::any_of(births.begin(), births.end(),
+                     [&](std::uint32_t i) { return capture_.births[i].evidence == "sequence"; });
 }
 
 // None of the sources had it. A loss among their reasons is the root; else the plainest of them.
@@ -453,11 +478,15 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
   std::vector<Absence> reasons;
   for (const Parent& parent : parents) {
     const FieldUnit& cell = stages_[above].fields[row_of_.at(read)].units[before.positions.at(parent.unit)];
-    const bool there =
-        cell.state == State::kPresent || (cell.state != State::kUnreadable && cell.reason == Reason::kCarriedBy);
+    // What a backward node has of its forward node stays with it: nothing reads it through the node's origins.
+    const bool of_forward = cell.carrier.starts_with("fwd_");
+    const bool there = cell.state == State::kPresent ||
+                       (cell.state != State::kUnreadable && cell.reason == Reason::kCarriedBy && !of_forward);
     if (there) had.push_back(parent.unit);
-    Absence why{cell.state == State::kUnreadable ? Reason::kUnknown : cell.reason, cell.loss, cell.root, kNoIndex,
-                PassId::kNone};
+    Absence why{cell.state == State::kUnreadable ? Reason::kUnknown
+                : of_forward                     ? Reason::kNeverMade
+                                                 : cell.reason,
+                cell.loss, cell.root, kNoIndex, PassId::kNone};
     if (why.reason == Reason::kSynthesised) {
       const auto uses = declared_of_.find({parent.unit, read});
       if (uses != declared_of_.end()) {

@@ -60,6 +60,8 @@ class DropFinder {
   // reasons
   void judge_column(std::size_t column);
   void judge(const Where& where);
+  std::string_view forward_copy(const ColumnUnit& unit, AttrId field) const;
+  bool is_of_autograd(UnitId unit) const;
   bool claim_names_it(const Where& where, const ColumnUnit& unit, AttrId field);
   Absence absence(const Where& where, const ColumnUnit& unit, AttrId field);
   std::optional<Absence> lost_in_place(UnitId unit, AttrId field, SnapshotId until);
@@ -85,6 +87,7 @@ class DropFinder {
 
   // qualities (drop_qualities.cpp)
   void judge_value(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell);
+  void judge_after_stages();
   bool changed_in_place(const ColumnUnit& unit, AttrId field, FieldUnit& cell);
   std::optional<Mark> wrong_at_birth(const ColumnUnit& unit, AttrId field);
   bool in_conflict(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell);

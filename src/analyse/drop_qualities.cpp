@@ -54,7 +54,7 @@ bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUni
     if (since > unit.snapshot || seen.state != State::kPresent) return;
     if (base == nullptr) {
       base = &seen;
-    } else if (kept_of(capture_, type, *last, seen) != Kept::kAll) {
+    } else if (kept_of(type, *last, seen) != Kept::kAll) {
       const PassId pass = capture_.snapshots[index(since)].pass;
       const std::uint32_t intent = intents_.find(IntentKind::kRemaps, pass, {}, target_of(unit.unit), name);
       if (intent != kNoIndex) {
@@ -69,7 +69,7 @@ bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUni
   });
   for (const auto& [pass, intent] : uses) use_intent(unit.unit, field, pass, intent);
   if (!has(changed) || last == nullptr) return false;
-  const Kept kept = kept_of(capture_, type, *base, *last);
+  const Kept kept = kept_of(type, *base, *last);
   if (kept == Kept::kAll) return false;
   Mark found;
   found.unit = unit.unit;
@@ -81,15 +81,41 @@ bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUni
   found.now = short_value(capture_, type, *last);
   const PassId pass = capture_.snapshots[index(changed)].pass;
   if (has(pass) && !is_references(type)) {
-    found.others = owners_before(pass, field, value_key(capture_, type, *last), unit.unit);
-    const ValueKey former = value_key(capture_, type, *before_change);
+    found.others = owners_before(pass, field, value_key(type, *last), unit.unit);
+    const ValueKey former = value_key(type, *before_change);
     for (UnitId other : found.others) {
       const Observation* now = present(capture_, other, field, changed);
-      found.swapped = found.swapped || (now != nullptr && value_key(capture_, type, *now) == former);
+      found.swapped = found.swapped || (now != nullptr && value_key(type, *now) == former);
     }
   }
   mark(cell, std::move(found));
   return true;
+}
+
+// Units that live on after the last stage that shows them, as the graph that was traced from source does while its
+// passes run: what was made of them has the values they had in the end.
+void DropFinder::judge_after_stages() {
+  std::unordered_map<UnitId, const Column*> last;
+  for (const Column& column : pipeline_.columns) {
+    if (column.layer != "FX") continue;
+    for (const ColumnUnit& unit : column.units) last[unit.unit] = &column;
+  }
+  for (const Column& column : pipeline_.columns) {
+    for (const ColumnUnit& unit : column.units) {
+      const auto shown = last.find(unit.unit);
+      if (shown == last.end() || shown->second != &column || has(passes_.erased_in(unit.unit))) continue;
+      for (const AttrId field : fields_) {
+        const AttrKind& kind = capture_.attr_kinds[index(field)];
+        if (kind.layer != column.layer || is_accessor(kind.name)) continue;
+        bool later = false;
+        capture_.each_version(unit.unit, field,
+                              [&](SnapshotId since, const Observation&) { later = later || since > unit.snapshot; });
+        if (!later) continue;
+        FieldUnit nowhere;  // no stage has a cell for this
+        changed_in_place({unit.unit, id_at<SnapshotId>(capture_.snapshots.size() - 1)}, field, nowhere);
+      }
+    }
+  }
 }
 
 // Compared with what the sources said when the unit was made.
@@ -112,10 +138,10 @@ std::optional<Mark> DropFinder::wrong_at_birth(const ColumnUnit& unit, AttrId fi
       carried = true;
       continue;
     }
-    different.insert(value_key(capture_, type, *value));
+    different.insert(value_key(type, *value));
     const bool names_it =
         is_references(type) && std::find(first->refs.begin(), first->refs.end(), source) != first->refs.end();
-    const bool kept = names_it || kept_of(capture_, type, *value, *first) == Kept::kAll;
+    const bool kept = names_it || kept_of(type, *value, *first) == Kept::kAll;
     carried = carried || kept;
     if (example == nullptr || (!kept && given_up.empty())) example = value;
     if (!kept && given_up.size() < kMaxOthers) given_up.push_back(source);
@@ -131,7 +157,9 @@ std::optional<Mark> DropFinder::wrong_at_birth(const ColumnUnit& unit, AttrId fi
   Mark found;
   found.unit = unit.unit;
   found.field = field;
-  found.quality = carried ? Quality::kCollapsed : Quality::kOverwritten;
+  // An operator that names itself says nothing false, but nothing of what it came from either.
+  const bool names_itself = !carried && type == ValueType::kOp && capture_.text(first->text) == target_of(unit.unit);
+  found.quality = carried ? Quality::kCollapsed : names_itself ? Quality::kCompilerMade : Quality::kOverwritten;
   found.site = birth_site(birth, unit.unit);
   found.evidence = birth.evidence;
   found.sources = different.size();
@@ -217,7 +245,7 @@ std::vector<UnitId> DropFinder::owners_before(PassId pass, AttrId field, const V
     const auto add = [&](UnitId unit) {
       if (!has(before) || !seen.insert(unit).second) return;
       if (const Observation* had = present(capture_, unit, field, before))
-        place->second[value_key(capture_, type, *had)].push_back(unit);
+        place->second[value_key(type, *had)].push_back(unit);
     };
     for (UnitId unit : run.changed) add(unit);
     for (UnitId unit : run.erased) add(unit);

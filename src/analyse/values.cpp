@@ -20,6 +20,22 @@ std::uint64_t hash_of(std::vector<UnitId> refs) {
   return hash;
 }
 
+// "helper.py:3 < model.py:27": user lines of a call chain, innermost first.
+std::string user_lines(const Capture& capture, LocId chain) {
+  constexpr int kShownLines = 3;
+  std::string out;
+  int lines = 0;
+  for (int steps = 0; has(chain) && steps < kMaxFrames && lines < kShownLines; ++steps) {
+    const Loc* here = capture.loc(chain);
+    const Loc* range = here->kind == LocKind::kCall ? capture.loc(here->child) : here;
+    if (range != nullptr && range->kind == LocKind::kRange && range->frame_class == FrameClass::kUser) {
+      out += fmt::format("{}{}:{}", lines++ == 0 ? "" : " < ", capture.text(range->text), range->line);
+    }
+    chain = here->kind == LocKind::kCall ? here->caller : LocId::kNone;
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_references(ValueType type) {
@@ -33,19 +49,17 @@ std::optional<SourceKey> line_of(const Capture& capture, const Observation& stac
   return SourceKey{loc->text, loc->line};
 }
 
-ValueKey value_key(const Capture& capture, ValueType type, const Observation& seen) {
+ValueKey value_key(ValueType type, const Observation& seen) {
   if (is_references(type) && !seen.refs.empty()) return {1, hash_of(seen.refs)};
-  if (type == ValueType::kStack) {
-    if (auto line = line_of(capture, seen))
-      return {2, (static_cast<std::uint64_t>(index(line->file)) << 32U) ^ static_cast<std::uint64_t>(line->line)};
-  }
+  // Call chains are interned: helper functions give many nodes one innermost line, who called them tells them apart.
+  if (type == ValueType::kStack && has(seen.loc)) return {2, index(seen.loc)};
   if (has(seen.text)) return {3, index(seen.text)};
   return {4, index(seen.loc)};
 }
 
-Kept kept_of(const Capture& capture, ValueType type, const Observation& before, const Observation& after) {
+Kept kept_of(ValueType type, const Observation& before, const Observation& after) {
   if (!is_references(type))
-    return value_key(capture, type, before) == value_key(capture, type, after) ? Kept::kAll : Kept::kNothing;
+    return value_key(type, before) == value_key(type, after) ? Kept::kAll : Kept::kNothing;
   if (before.refs.empty() || before.refs == after.refs) return Kept::kAll;
   std::vector<UnitId> sorted = after.refs;
   std::sort(sorted.begin(), sorted.end());
@@ -58,7 +72,7 @@ Kept kept_of(const Capture& capture, ValueType type, const Observation& before, 
 std::string short_value(const Capture& capture, ValueType type, const Observation& seen) {
   if (is_references(type)) return {};
   if (type == ValueType::kStack) {
-    if (auto line = line_of(capture, seen)) return fmt::format("{}:{}", capture.text(line->file), line->line);
+    if (std::string lines = user_lines(capture, seen.loc); !lines.empty()) return lines;
   }
   const std::string_view text = base::trim(capture.text(seen.text));
   const std::string_view shown = base::cut(text, kShort);

@@ -1,0 +1,211 @@
+"""Losses planted on purpose: whatever is dropped, emptied, swapped, overwritten or forgotten, in whichever pass, `drops`
+must name that pass, that field and those units, and nothing else. Precision and recall are printed and must be 1."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch._functorch.config as functorch_config
+import torch._inductor.config as inductor_config
+from torch import nn
+from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._inductor.pattern_matcher import CallFunction, KeywordArg, PatternMatcherPass, register_graph_pattern
+from torch.fx import Graph, Node
+
+import kerntrail
+
+FX_FIELDS = ("stack_trace", "nn_module_stack", "source_fn_stack", "original_aten", "from_node")
+PRE_GRAD_FIELDS = FX_FIELDS[:3]
+KINDS = ("drop", "drop the value", "swap", "neighbour", "forget on create")
+EMPTY = {"stack_trace": "", "nn_module_stack": {}, "source_fn_stack": [], "original_aten": None, "from_node": []}
+
+Finding = tuple[str, str, str]  # pass, field, unit
+
+
+class Step(nn.Module):
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x)
+
+
+class Chain(nn.Module):
+    """Five steps, each on a line and in a module of its own, so that no two nodes share any provenance value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = Step(torch.sin), Step(torch.cos), Step(torch.tanh)
+        self.d, self.e = Step(torch.exp), Step(torch.sigmoid)
+
+    def forward(self, x):
+        x = self.a(x)
+        x = self.b(x)
+        x = self.c(x)
+        x = self.d(x)
+        x = self.e(x)
+        return x
+
+
+def name_of(node: Node) -> str:
+    return str(node.target).rsplit(".", 2)[-2] if str(node.target).startswith("aten.") else str(node.target).split()[2]
+
+
+def steps_of(graph: Graph) -> dict[str, Node]:
+    """sin, cos, ... -> its node."""
+    return {name_of(node): node for node in graph.nodes if node.op == "call_function"}
+
+
+def replaced_by_new(graph: Graph, node: Node, field: str) -> Node:
+    """A node like `node` in its place, whose maker forgot one field."""
+    with graph.inserting_before(node):
+        new = graph.call_function(node.target, node.args, node.kwargs)
+    new.meta = {key: value for key, value in node.meta.items() if key != field}
+    node.replace_all_uses_with(new)
+    graph.erase_node(node)
+    return new
+
+
+def plant(graph: Graph, kind: str, field: str) -> set[str]:
+    """Damages the graph; names of the nodes that are wrong now."""
+    steps = steps_of(graph)
+    node, other = steps["tanh"], steps["cos"]
+    if kind == "forget on create":
+        return {replaced_by_new(graph, node, field).name}
+    if kind == "drop":
+        del node.meta[field]
+    elif kind == "drop the value":
+        node.meta[field] = EMPTY[field]
+    elif kind == "neighbour":
+        node.meta[field] = other.meta[field]
+    else:
+        node.meta[field], other.meta[field] = other.meta[field], node.meta[field]
+        return {node.name, other.name}
+    return {node.name}
+
+
+class Planting(CustomGraphPass):
+    """A user's pass that does one thing wrong."""
+
+    def __init__(self, kind: str, field: str) -> None:
+        self.kind, self.field = kind, field
+        self.damaged: set[str] = set()
+
+    def __call__(self, graph: Graph) -> None:
+        self.damaged |= plant(graph, self.kind, self.field)
+
+    def uuid(self) -> str:
+        return f"planted {self.kind} {self.field}"
+
+
+class PlantingPattern(Planting):
+    """The same through the pattern matcher: tanh of cos is written anew as two nodes, the damage is in what is new."""
+
+    def __call__(self, graph: Graph) -> None:
+        steps = steps_of(graph)
+        outside = steps["sigmoid"]
+        passes = PatternMatcherPass(pass_name="planted_pattern")
+
+        @register_graph_pattern(
+            CallFunction(torch.ops.aten.tanh.default, CallFunction(torch.ops.aten.cos.default, KeywordArg("x"))), pass_dict=passes)
+        def rewrite(match, x):
+            inner, outer = match.nodes[0], match.nodes[-1]
+            with graph.inserting_before(outer):
+                new_inner = graph.call_function(torch.ops.aten.cos.default, (x,))
+                new_outer = graph.call_function(torch.ops.aten.tanh.default, (new_inner,))
+            new_inner.meta, new_outer.meta = dict(inner.meta), dict(outer.meta)
+            if self.kind in ("drop", "forget on create"):
+                del new_outer.meta[self.field]
+            elif self.kind == "drop the value":
+                new_outer.meta[self.field] = EMPTY[self.field]
+            else:
+                new_outer.meta[self.field] = outside.meta[self.field]
+                if self.kind == "swap":
+                    outside.meta[self.field] = outer.meta[self.field]
+                    self.damaged.add(outside.name)
+            self.damaged.add(new_outer.name)
+            outer.replace_all_uses_with(new_outer)
+            match.erase_nodes()
+
+        assert passes.apply(graph) == 1
+
+
+def reported(run_kerntrail: Any, capture: Path) -> set[Finding]:
+    """All that `drops` complains of: lost fields, wrong values, broken rules."""
+    done = run_kerntrail("drops", capture, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    out: set[Finding] = set()
+    for part in json.loads(done.stdout)["parts"]:
+        sites = part["sites"]
+        out |= {(sites[loss["site"]]["title"], loss["field"], loss["name"]) for loss in part["losses"]}
+        out |= {(sites[mark["site"]]["title"], mark["field"], mark["name"]) for mark in part["marks"] if mark["quality"] == "overwritten"}
+    return out
+
+
+class Score:
+    """Adds up over the cases of a test; prints what a person wants to see."""
+
+    def __init__(self) -> None:
+        self.right = self.wrong = self.missed = 0
+        self.complaints: list[str] = []
+
+    def add(self, case: str, expected: set[Finding], got: set[Finding]) -> None:
+        self.right += len(expected & got)
+        self.wrong += len(got - expected)
+        self.missed += len(expected - got)
+        if got != expected:
+            self.complaints.append(f"{case}: missed {sorted(expected - got)}, wrong {sorted(got - expected)}")
+
+    def check(self, title: str) -> None:
+        precision = self.right / max(1, self.right + self.wrong)
+        recall = self.right / max(1, self.right + self.missed)
+        print(f"\nplanted in {title}: {self.right + self.missed} losses, precision {precision:.3f}, recall {recall:.3f}")
+        assert not self.complaints, "\n".join(self.complaints)
+        assert self.right > 0 and precision == recall == 1
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every compile is a real one, but equal C++ kernels are built once."""
+    kept = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path_factory.mktemp("inductor"))
+    with inductor_config.patch(fx_graph_cache=False, force_disable_caches=False), functorch_config.patch(enable_autograd_cache=False):
+        yield
+    os.environ.pop("TORCHINDUCTOR_CACHE_DIR")
+    if kept is not None:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = kept
+
+
+def compiled(path: Path, patches: dict[str, Any], **options: Any) -> None:
+    torch._dynamo.reset()
+    with inductor_config.patch(patches), kerntrail.capture(path, replace=True), torch.no_grad():
+        torch.compile(Chain().eval(), **options)(torch.linspace(-1, 1, 8))
+
+
+def test_an_honest_compile_has_no_losses(tmp_path, run_kerntrail):
+    compiled(tmp_path / "c.ndjson", {})
+    assert reported(run_kerntrail, tmp_path / "c.ndjson") == set()
+
+
+@pytest.mark.parametrize(("slot", "fields", "planting", "title"), [
+    ("pre_grad_custom_pass", PRE_GRAD_FIELDS, Planting, "pre_grad_custom_pass"),
+    ("post_grad_custom_pre_pass", FX_FIELDS, Planting, "post_grad_custom_pre_pass"),
+    ("post_grad_custom_post_pass", FX_FIELDS, Planting, "post_grad_custom_post_pass"),
+    ("post_grad_custom_post_pass", FX_FIELDS, PlantingPattern, "post_grad_custom_post_pass › planted_pattern"),
+])
+def test_planted_in_fx_passes(tmp_path, run_kerntrail, slot, fields, planting, title):
+    score = Score()
+    for field in fields:
+        for kind in KINDS:
+            damage = planting(kind, field)
+            compiled(tmp_path / "c.ndjson", {slot: damage})
+            assert damage.damaged, f"nothing was planted: {kind} {field}"
+            score.add(f"{kind}, {field}", {(title, field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
+    score.check(title)
