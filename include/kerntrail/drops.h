@@ -221,6 +221,7 @@ struct UnitLabel {
 
 struct PassLabel {
   std::string name, subsystem, place;
+  std::vector<std::string> within;  // passes around it, innermost first
   PassKind kind = PassKind::kPass;
 };
 

@@ -58,6 +58,7 @@ struct LineageEdge {
   Evidence evidence = Evidence::kIdentity;
   Strength strength = Strength::kExact;
   bool ambiguous = false;  // several units answer the same evidence; all are kept
+  std::string pass;        // with AnalysisOptions::passes: the pass that made `to`, an FX node; else empty
 
   bool operator==(const LineageEdge&) const = default;
 };

@@ -13,6 +13,8 @@ struct AnalysisOptions {
   std::vector<std::string> stages;
   // "c1": only this compile. Empty: all of them.
   std::string compile;
+  // Lineage: name the pass that made a node on the edges to it.
+  bool passes = false;
 };
 
 struct ReportOptions {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kerntrail/capture.h"
+#include "kerntrail/drops.h"
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/options.h"
@@ -82,6 +83,7 @@ struct ReportSection {
   bool observed = false;                                    // false: a cache hit or a failed compile, see notes
   std::vector<std::pair<std::string, std::string>> counts;  // quantity, value
   Matrix matrix;
+  Drops drops;                      // where provenance is lost, at every captured stage unless stages are named
   Lineage lineage;                  // of the whole compile; left empty in a backward section
   std::vector<StageTable> tables;
   std::vector<KernelBlock> kernels;

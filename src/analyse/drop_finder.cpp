@@ -161,8 +161,9 @@ bool DropFinder::claim_names_it(const Where& where, const ColumnUnit& unit, Attr
       const SnapshotId look = before.units[before.positions.at(parent.unit)].snapshot;
       const Observation* node = present(capture_, parent.unit, field, look);
       if (node == nullptr) continue;
-      return std::all_of(node->refs.begin(), node->refs.end(),
-                         [&](UnitId ref) { return claimed->second.count(ref) != 0; });
+      if (std::any_of(node->refs.begin(), node->refs.end(),
+                      [&](UnitId ref) { return claimed->second.count(ref) != 0; }))
+        return true;
     }
   }
   return false;
@@ -239,10 +240,13 @@ std::optional<Absence> DropFinder::decide(UnitId unit, AttrId field, std::vector
   if (birth.birth == nullptr) return base(unit, field);
   const PassId pass = birth.birth->pass;
   const std::string_view name = capture_.attr_kinds[index(field)].name;
+  // A unit that stands for others, by a match or a replacement, is made of them whatever its pass declares.
+  const bool stands_for_others = passes_.names_predecessors(birth.evidence);
   const std::uint32_t synthesised =
-      intents_.find(IntentKind::kSynthesises, pass, birth.birth->pattern, target_of(unit), {});
+      stands_for_others ? kNoIndex
+                        : intents_.find(IntentKind::kSynthesises, pass, birth.birth->pattern, target_of(unit), {});
+  if (synthesised != kNoIndex) return declared(synthesised, pass);
   if (birth.sources.empty()) {
-    if (synthesised != kNoIndex) return declared(synthesised, pass);
     Absence result = has(pass) ? Absence{} : base(unit, field);
     if (is_of_autograd(unit)) result.reason = Reason::kNeverMade;
     if (result.reason == Reason::kUnknown) result.reason = Reason::kOrphan;
@@ -282,10 +286,6 @@ std::optional<Absence> DropFinder::decide(UnitId unit, AttrId field, std::vector
     result.reason = Reason::kDropped;
     result.loss = add_loss(std::move(loss));
     return result;
-  }
-  if (synthesised != kNoIndex) {
-    needed.clear();
-    return declared(synthesised, pass);
   }
   if (!needed.empty()) return std::nullopt;
   return inherit(reasons);
@@ -496,6 +496,9 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
     }
     reasons.push_back(why);
   }
+  // Equal lines and neighbours only suggest where a unit comes from: they must agree.
+  const bool suggested = strength_of(parents.front().evidence) == Strength::kDerived;
+  if (suggested && !had.empty() && had.size() < parents.size()) return {};
   if (!had.empty()) return dropped_between(where, above, parents, had, field);
   const bool same = parents.front().evidence == Evidence::kIdentity && read == field;
   if (same && reasons.front().reason != Reason::kNotCreatedYet) return reasons.front();

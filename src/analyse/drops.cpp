@@ -163,6 +163,8 @@ void tally_passes(const Capture& capture, const PassIndex& passes, const FateFin
   }
 }
 
+constexpr std::size_t kMaxWithin = 8;
+
 class Labels {
  public:
   Labels(const Capture& capture, const PassIndex& passes, Drops& drops)
@@ -221,7 +223,16 @@ class Labels {
   void pass(PassId id) {
     if (!has(id)) return;
     const Pass& pass = capture_.passes[index(id)];
-    drops_.pass_labels.try_emplace(id, PassLabel{pass.name, pass.subsystem, place_text(capture_, pass.loc), pass.kind});
+    auto [place, fresh] = drops_.pass_labels.try_emplace(id);
+    if (!fresh) return;
+    place->second = {pass.name, pass.subsystem, place_text(capture_, pass.loc), {}, pass.kind};
+    // A pass begins after the one around it; the bound ends what a damaged file may spell.
+    for (PassId above = pass.parent, inner = id; has(above) && above < inner;
+         inner = above, above = capture_.passes[index(above)].parent) {
+      const Pass& outer = capture_.passes[index(above)];
+      if (outer.kind == PassKind::kPass && outer.name != pass.name && place->second.within.size() < kMaxWithin)
+        place->second.within.push_back(outer.name);
+    }
   }
 
   const Capture& capture_;
@@ -260,7 +271,7 @@ void DropBuilder::follow_passes(const Pipeline& pipeline, EdgeFinder& edges, Dro
     const Column& first = pipeline.columns[b - 1];
     const Column& next = pipeline.columns[b];
     const bool nodes = next.layer == "FX" || next.key == "ir_post_pass";
-    if (first.layer == next.layer && nodes && belongs_to(capture_, pipeline, next.key))
+    if (first.layer == next.layer && nodes && belongs_to(capture_, pipeline, first.key))
       result.intervals.push_back(fates.between(pipeline, edges, b - 1, b));
   }
 }

@@ -11,6 +11,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kConstants{"aten.full.default", "aten.scalar_tensor", "aten.zeros.default",
                                                      "aten.ones.default", "prims.full"};
 
+constexpr int kMaxSteps = 64;  // replacements of replacements that are followed
+
 }  // namespace
 
 FateFinder::FateFinder(const Capture& capture, const PassIndex& passes, const IntentTable& intents)
@@ -40,7 +42,16 @@ bool FateFinder::was_input(UnitId input, UnitId of, PassId pass) const {
     if (!has(look)) continue;
     const Observation* seen = present(capture_, of, inputs_, look);
     if (seen == nullptr) continue;
-    return std::find(seen->refs.begin(), seen->refs.end(), input) != seen->refs.end();
+    return std::any_of(seen->refs.begin(), seen->refs.end(), [&](UnitId ref) { return became(ref, input); });
+  }
+  return false;
+}
+
+// An input that had itself been replaced by then stands for what replaced it.
+bool FateFinder::became(UnitId unit, UnitId other) const {
+  for (int steps = 0; has(unit) && steps < kMaxSteps; ++steps) {
+    if (unit == other) return true;
+    unit = passes_.replaced(unit).by;
   }
   return false;
 }
@@ -107,13 +118,15 @@ StageInterval FateFinder::between(const Pipeline& pipeline, EdgeFinder& edges, s
   result.from = first.key;
   result.to = next.key;
   result.entering = first.units.size();
-  // All that units of the next stage were made of, however indirectly.
-  std::unordered_set<UnitId> used;
-  std::unordered_set<GraphId> graphs;
-  for (SnapshotId look : next.snapshots) graphs.insert(capture_.snapshots[index(look)].graph);
+  // All that units of the next stage were made of, however indirectly. A joint graph goes on in both directions.
+  std::unordered_set<UnitId> used, there;
   std::vector<UnitId> work;
+  for (SnapshotId look : capture_.snapshots_of(pipeline.compile, next.stage)) {
+    const auto& units = capture_.snapshots[index(look)].units;
+    there.insert(units.begin(), units.end());
+    work.insert(work.end(), units.begin(), units.end());
+  }
   for (std::size_t p = 0; p < next.units.size(); ++p) {
-    work.push_back(next.units[p].unit);
     if (!passes_.births_of(next.units[p].unit).empty()) continue;
     for (const Parent& parent : edges.table(b, a)[p]) work.push_back(parent.unit);
   }
@@ -125,7 +138,7 @@ StageInterval FateFinder::between(const Pipeline& pipeline, EdgeFinder& edges, s
     work.insert(work.end(), birth.sources.begin(), birth.sources.end());
   }
   for (const ColumnUnit& unit : first.units) {
-    if (next.holds(unit.unit)) {
+    if (there.count(unit.unit) != 0) {
       ++result.fates[static_cast<std::size_t>(Fate::kSurvived)];
       continue;
     }

@@ -23,6 +23,7 @@ class FateFinder {
   UnitFate fate_of(UnitId unit, PassId erased) const;
   bool is_constant(UnitId unit) const;
   bool was_input(UnitId input, UnitId of, PassId pass) const;
+  bool became(UnitId unit, UnitId other) const;
   bool entered(UnitId unit, PassId pass) const;
 
   const Capture& capture_;

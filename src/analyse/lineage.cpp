@@ -10,6 +10,8 @@
 
 #include "analyse/edges.h"
 #include "analyse/lineage_builder.h"
+#include "analyse/lineage_passes.h"
+#include "analyse/pass_index.h"
 #include "analyse/pipeline.h"
 #include "base/strings.h"
 
@@ -161,7 +163,7 @@ const std::vector<LineageBuilder::SourceParent>& LineageBuilder::sources(std::si
 void LineageBuilder::add_edge(std::uint32_t from, std::uint32_t to, Evidence evidence, bool ambiguous) {
   auto [place, fresh] = edge_at_.try_emplace({from, to}, result_.edges.size());
   if (fresh) {
-    result_.edges.push_back({from, to, EdgeKind::kCopied, evidence, strength_of(evidence), ambiguous});
+    result_.edges.push_back({from, to, EdgeKind::kCopied, evidence, strength_of(evidence), ambiguous, {}});
     return;
   }
   LineageEdge& edge = result_.edges[place->second];
@@ -250,6 +252,10 @@ Expected<std::vector<Lineage>> lineages(const Capture& capture, const AnalysisOp
     KERNTRAIL_TRY(auto columns, analyse::select_columns(capture, pipeline, options.stages));
     if (pipeline.columns.empty()) continue;
     result.push_back(analyse::LineageBuilder(capture, pipeline, std::move(columns)).build());
+  }
+  if (options.passes) {
+    const analyse::PassIndex passes(capture);
+    for (Lineage& lineage : result) analyse::name_passes(capture, passes, lineage);
   }
   return result;
 }

@@ -91,6 +91,8 @@ ChargedBirth PassIndex::charged(UnitId unit) const {
   return result;
 }
 
+bool PassIndex::names_predecessors(std::string_view evidence) { return rank(evidence) <= rank("replacement"); }
+
 SnapshotId PassIndex::before(PassId pass) const {
   const SnapshotId first = capture_.passes[index(pass)].first_look;
   if (!has(first) || index(first) == 0) return SnapshotId::kNone;

@@ -26,6 +26,8 @@ class PassIndex {
   bool has_passes(CompileId compile) const;
   std::span<const std::uint32_t> births_of(UnitId unit) const;  // indices into Capture::births, in file order
   ChargedBirth charged(UnitId unit) const;
+  // Whether the evidence says that the unit stands for its sources, rather than that it was made beside them.
+  static bool names_predecessors(std::string_view evidence);
   // First and last snapshot that shows the unit; kNone where none does.
   SnapshotId first_seen(UnitId unit) const { return first_seen_[index(unit)]; }
   // The look before this one at the same graph; kNone for a graph's first.

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "analyse/detail_tables.h"
+#include "analyse/drop_builder.h"
 #include "analyse/edges.h"
 #include "analyse/lineage_builder.h"
 #include "analyse/pipeline.h"
@@ -93,7 +94,7 @@ void add_disagreements(const Capture& capture, const analyse::EdgeFinder& edges,
 }
 
 Expected<ReportSection> make_section(const Capture& capture, CompileId compile, const std::string& direction,
-                                     const AnalysisOptions& options) {
+                                     const AnalysisOptions& options, const analyse::DropBuilder& drops) {
   ReportSection section;
   section.compile = compile;
   section.direction = direction;
@@ -108,6 +109,7 @@ Expected<ReportSection> make_section(const Capture& capture, CompileId compile, 
   if (!section.observed) return section;
   analyse::EdgeFinder edges(capture, pipeline);
   section.matrix = analyse::matrix_of(capture, pipeline, columns, edges);
+  section.drops = drops.build(pipeline, edges, options.stages);
   for (std::size_t c : columns) {
     if (belongs_to(capture, pipeline, pipeline.columns[c])) {
       section.tables.push_back(analyse::stage_table(capture, pipeline, c, edges));
@@ -154,9 +156,10 @@ Expected<Report> make_report(const Capture& capture, const ReportOptions& option
   }
   KERNTRAIL_TRY(const auto compiles, analyse::select_compiles(capture, options.analysis));
   KERNTRAIL_TRY(auto all_lineages, lineages(capture, options.analysis));
+  const analyse::DropBuilder builder(capture, {});
   for (CompileId compile : compiles) {
     for (const std::string& direction : analyse::directions_of(capture, compile)) {
-      KERNTRAIL_TRY(auto section, make_section(capture, compile, direction, options.analysis));
+      KERNTRAIL_TRY(auto section, make_section(capture, compile, direction, options.analysis, builder));
       for (Lineage& lineage : all_lineages) {
         if (lineage.compile == compile && direction != "backward") section.lineage = std::move(lineage);
       }

@@ -24,7 +24,8 @@ constexpr std::string_view kExamples =
     "  kerntrail lineage run.ndjson --line model.py:25     what did this line become?\n"
     "  kerntrail lineage run.ndjson --kernel cpp_fused_0   which lines made this kernel?\n"
     "  kerntrail lineage run.ndjson --node mm_default      by name, or by id: --node c0.n7\n"
-    "  kerntrail lineage run.ndjson --format mermaid       also md, dot, json";
+    "  kerntrail lineage run.ndjson --format mermaid       also md, dot, json\n"
+    "  kerntrail lineage run.ndjson --passes --stages all  which pass made each FX node";
 
 struct Question {
   CommonOptions common;
@@ -95,6 +96,8 @@ int run_lineage(const std::vector<std::string>& arguments, Streams& streams) {
   parser.text("--kernel", &question.query.kernel, "NAME", "A kernel, by name or id");
   parser.choice("--format", &question.format, {"text", "md", "mermaid", "dot", "json"},
                 "Tree, fenced or plain Mermaid, DOT or JSON");
+  parser.flag("--passes", &question.common.analysis.passes,
+              "Name the pass that made an FX node on the edges to it (needs a capture of level passes)");
   add_analysis(parser, question.common, true);
   if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
   const int asked =

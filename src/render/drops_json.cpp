@@ -80,6 +80,7 @@ class Writer {
     text(json_, "subsystem", label.subsystem);
     json_.member("kind", kPassKinds[static_cast<std::size_t>(label.kind)]);
     text(json_, "place", label.place);
+    if (!label.within.empty()) list("within", label.within, [&](const std::string& name) { json_.value(name); });
     json_.end_object();
   }
 

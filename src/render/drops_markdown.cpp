@@ -15,6 +15,7 @@ namespace kerntrail::render {
 namespace {
 
 constexpr std::size_t kRows = 25;   // of one table; the JSON has all
+constexpr std::size_t kListed = 8;  // units named in one row
 constexpr std::size_t kNamed = 4;   // units named in one sentence
 constexpr std::string_view kAll = "`kerntrail drops --format json` lists all.";
 
@@ -33,6 +34,15 @@ std::string unit_text(const Drops& drops, UnitId unit) {
   return label.name.empty() ? md_code(label.id) : fmt::format("{} ({})", md_code(label.name), label.id);
 }
 
+// Units that a row is about, with their ids.
+std::string listed_units(const Drops& drops, const std::vector<UnitId>& units) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < units.size() && i < kListed; ++i) parts.push_back(unit_text(drops, units[i]));
+  std::string out = base::join(parts, ", ");
+  if (units.size() > kListed) out += fmt::format(" and {} more", units.size() - kListed);
+  return out;
+}
+
 std::string units_text(const Drops& drops, const std::vector<UnitId>& units) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < units.size() && i < kNamed; ++i) {
@@ -45,18 +55,26 @@ std::string units_text(const Drops& drops, const std::vector<UnitId>& units) {
   return out;
 }
 
+// "`outer` / `inner` (group)"
+std::string pass_text(const Drops& drops, PassId pass) {
+  const auto found = drops.pass_labels.find(pass);
+  if (found == drops.pass_labels.end()) return "—";
+  const PassLabel& label = found->second;
+  std::string out;
+  for (auto outer = label.within.rbegin(); outer != label.within.rend(); ++outer) out += md_code(*outer) + " / ";
+  out += md_code(label.name);
+  return label.subsystem.empty() ? out : out + " (" + md_text(label.subsystem) + ")";
+}
+
 // "pass `x` (group)", "between fx_aten and fx_post_grad"
-std::string site_text(const DropSite& site) {
-  if (site.kind == SiteKind::kPass) {
-    std::string out = "pass " + md_code(site.title);
-    return site.subsystem.empty() ? out : out + " (" + md_text(site.subsystem) + ")";
-  }
+std::string site_text(const Drops& drops, const DropSite& site) {
+  if (site.kind == SiteKind::kPass) return "pass " + pass_text(drops, site.pass);
   if (site.kind == SiteKind::kGap) return "no pass: " + md_text(site.title);
   return md_text(site.title);
 }
 
-std::string where_text(const DropSite& site) {
-  std::string out = site_text(site);
+std::string where_text(const Drops& drops, const DropSite& site) {
+  std::string out = site_text(drops, site);
   if (!site.pattern.empty()) out += ", pattern " + md_code(site.pattern);
   if (!site.place.empty()) out += ", " + place_code(site.place);
   return out;
@@ -84,27 +102,43 @@ std::string evidence_text(const Drops& drops, const Loss& loss) {
                      units_text(drops, loss.had), loss.evidence, had);
 }
 
+// What one unit lost at one place, or several units alike.
 struct Row {
-  std::string unit, evidence, where;
+  std::vector<UnitId> units;
   std::vector<std::string> fields;
+  std::string evidence, where;
   std::size_t inherited = 0;
   bool in_stage = true;
 };
 
-// Fields that one unit lost at one place for the same reason stand in one row.
-std::vector<Row> rows_of(const Drops& drops, const std::vector<std::uint32_t>& losses) {
+std::vector<Row> rows_by_unit(const Drops& drops, const std::vector<std::uint32_t>& losses) {
   std::vector<Row> rows;
   std::map<std::tuple<UnitId, std::uint32_t, std::string>, std::size_t> known;
   for (std::uint32_t i : losses) {
     const Loss& loss = drops.losses[i];
     std::string evidence = evidence_text(drops, loss);
     const auto [place, fresh] = known.try_emplace({loss.unit, loss.site, evidence}, rows.size());
-    if (fresh)
-      rows.push_back({unit_text(drops, loss.unit), std::move(evidence), where_text(drops.sites[loss.site]), {}});
+    if (fresh) rows.push_back({{loss.unit}, {}, std::move(evidence), where_text(drops, drops.sites[loss.site])});
     Row& row = rows[place->second];
     row.fields.push_back(drops.fields[index(loss.field)]);
     row.inherited = std::max(row.inherited, loss.inherited);
     row.in_stage = loss.in_stage;
+  }
+  return rows;
+}
+
+std::vector<Row> rows_of(const Drops& drops, const std::vector<std::uint32_t>& losses) {
+  std::vector<Row> rows;
+  std::map<std::tuple<std::vector<std::string>, std::string, std::string, bool>, std::size_t> known;
+  for (Row& row : rows_by_unit(drops, losses)) {
+    const auto [place, fresh] = known.try_emplace({row.fields, row.evidence, row.where, row.in_stage}, rows.size());
+    if (fresh) {
+      rows.push_back(std::move(row));
+      continue;
+    }
+    Row& same = rows[place->second];
+    same.units.push_back(row.units.front());
+    same.inherited += row.inherited;
   }
   return rows;
 }
@@ -116,15 +150,16 @@ std::string more(std::size_t all) {
 std::string losses_table(const Drops& drops, const std::vector<std::uint32_t>& losses, bool with_where) {
   if (losses.empty()) return {};
   const auto rows = rows_of(drops, losses);
-  std::vector<std::string> header{"Unit", "Lost", "Evidence"};
+  std::vector<std::string> header{"Units", "Lost", "Evidence"};
   if (with_where) header.insert(header.begin() + 2, "Where");
   std::string out = md_header(header);
   for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) {
     std::string evidence = rows[i].evidence;
-    if (!rows[i].in_stage) evidence += "; no stage shows it, but what was made of it";
+    const std::string_view it = rows[i].units.size() == 1 ? "it" : "them";
+    if (!rows[i].in_stage) evidence += "; gone before the next stage";
     if (rows[i].inherited > 0)
-      evidence += fmt::format("; {} made of it lack it too", base::counted(rows[i].inherited, "unit"));
-    std::vector<std::string> cells{rows[i].unit, md_codes(rows[i].fields), evidence};
+      evidence += fmt::format("; {} made of {} later lack it too", base::counted(rows[i].inherited, "unit"), it);
+    std::vector<std::string> cells{listed_units(drops, rows[i].units), md_codes(rows[i].fields), evidence};
     if (with_where) cells.insert(cells.begin() + 2, rows[i].where);
     out += md_row(cells);
   }
@@ -164,17 +199,26 @@ std::string mark_text(const Drops& drops, const Mark& mark) {
 
 std::string marks_table(const Drops& drops, const std::vector<std::uint32_t>& marks, bool with_where) {
   if (marks.empty()) return {};
-  std::vector<std::string> header{"Unit", "Field", "Quality", "What"};
+  std::vector<std::string> header{"Units", "Field", "Quality", "What"};
   if (with_where) header.push_back("Where");
+  std::vector<std::pair<std::vector<std::string>, std::vector<UnitId>>> rows;
+  std::map<std::vector<std::string>, std::size_t> known;
+  for (std::uint32_t m : marks) {
+    const Mark& mark = drops.marks[m];
+    std::vector<std::string> cells{md_code(drops.fields[index(mark.field)]), std::string(quality_name(mark.quality)),
+                                   mark_text(drops, mark)};
+    if (with_where) cells.push_back(mark.site == kNoIndex ? "—" : where_text(drops, drops.sites[mark.site]));
+    const auto [place, fresh] = known.try_emplace(cells, rows.size());
+    if (fresh) rows.push_back({std::move(cells), {}});
+    rows[place->second].second.push_back(mark.unit);
+  }
   std::string out = md_header(header);
-  for (std::size_t i = 0; i < marks.size() && i < kRows; ++i) {
-    const Mark& mark = drops.marks[marks[i]];
-    std::vector<std::string> cells{unit_text(drops, mark.unit), md_code(drops.fields[index(mark.field)]),
-                                   std::string(quality_name(mark.quality)), mark_text(drops, mark)};
-    if (with_where) cells.push_back(mark.site == kNoIndex ? "—" : where_text(drops.sites[mark.site]));
+  for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) {
+    std::vector<std::string> cells = std::move(rows[i].first);
+    cells.insert(cells.begin(), listed_units(drops, rows[i].second));
     out += md_row(cells);
   }
-  return out + more(marks.size());
+  return out + more(rows.size());
 }
 
 // Where a group is one place, the place stands once above its table.
@@ -194,16 +238,16 @@ std::string group_heading(const Drops& drops, const DropGroup& group, DropGroupi
     }());
   const DropSite& site = drops.sites[*sites.begin()];
   if (by == DropGrouping::kPass || site.place.empty()) {
-    std::string text = site_text(site);
+    std::string text = site_text(drops, site);
     text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
     return text;
   }
   return place_code(site.place);
 }
 
-std::string site_line(const DropSite& site, DropGrouping by) {
+std::string site_line(const Drops& drops, const DropSite& site, DropGrouping by) {
   std::vector<std::string> parts;
-  if (by == DropGrouping::kLine && !site.place.empty()) parts.push_back("In " + site_text(site));
+  if (by == DropGrouping::kLine && !site.place.empty()) parts.push_back("In " + site_text(drops, site));
   if (!site.pattern.empty()) parts.push_back((parts.empty() ? "Pattern " : "pattern ") + md_code(site.pattern));
   if (by == DropGrouping::kPass && !site.place.empty()) {
     const std::string_view what = site.pattern.empty() ? "line" : "its replacement is written in";
@@ -220,7 +264,7 @@ std::string groups_text(const Drops& drops, DropGrouping by, const std::string& 
     const bool placed = by == DropGrouping::kPass || by == DropGrouping::kLine;
     const bool with_where = !placed || sites.size() > 1;
     out += fmt::format("{} {}\n\n", heading, group_heading(drops, group, by, sites));
-    if (!with_where) out += site_line(drops.sites[*sites.begin()], by);
+    if (!with_where) out += site_line(drops, drops.sites[*sites.begin()], by);
     const std::string losses = losses_table(drops, group.losses, with_where);
     const std::string marks = marks_table(drops, group.marks, with_where);
     out += losses + (losses.empty() || marks.empty() ? "" : "\n") + marks + "\n";
@@ -235,13 +279,6 @@ std::string unplaced_text(const Drops& drops, const std::string& heading) {
   }
   if (marks.empty()) return {};
   return heading + " Present, but not to be relied on\n\n" + marks_table(drops, marks, false) + "\n";
-}
-
-std::string pass_text(const Drops& drops, PassId pass) {
-  const auto found = drops.pass_labels.find(pass);
-  if (found == drops.pass_labels.end()) return "—";
-  return md_code(found->second.name) +
-         (found->second.subsystem.empty() ? "" : " (" + md_text(found->second.subsystem) + ")");
 }
 
 std::string finding_text(const Drops& drops, const ObserverFinding& found) {

@@ -29,8 +29,10 @@ std::string lineage_dot(const Capture& capture, const std::vector<Lineage>& line
     }
     for (const LineageEdge& edge : lineage.edges) {
       const bool weak = edge.strength == Strength::kDerived || edge.ambiguous;
-      out += fmt::format("  n{} -> n{} [tooltip=\"{}, {}\"{}];\n", base + edge.from, base + edge.to,
-                         edge_kind_name(edge.kind), evidence_name(edge.evidence), weak ? ", style=dashed" : "");
+      const std::string label =
+          edge.pass.empty() ? std::string() : fmt::format(", label=\"{}\"", dot_string(edge.pass));
+      out += fmt::format("  n{} -> n{} [tooltip=\"{}, {}\"{}{}];\n", base + edge.from, base + edge.to,
+                         edge_kind_name(edge.kind), evidence_name(edge.evidence), weak ? ", style=dashed" : "", label);
     }
     base += lineage.nodes.size();
   }

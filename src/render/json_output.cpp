@@ -116,6 +116,7 @@ void write_lineage(base::JsonWriter& json, const Capture& capture, const Lineage
     json.member("evidence", evidence_name(edge.evidence));
     json.member("strength", strength_name(edge.strength));
     if (edge.ambiguous) json.member("ambiguous", true);
+    if (!edge.pass.empty()) json.member("pass", edge.pass);
     json.end_object();
   }
   json.end_array();

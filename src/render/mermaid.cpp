@@ -20,6 +20,7 @@ struct Part {
 // "    n123[\"label\"]\n" and "  n1 --> n2\n"; numbers have at most ten digits.
 constexpr std::size_t kNodeOverhead = 24;
 constexpr std::size_t kEdgeLength = 32;
+constexpr std::size_t kLabelOverhead = 6;  // "-->" becomes -->|"label"|
 constexpr std::size_t kLayerOverhead = 48;
 
 class Splitter {
@@ -30,6 +31,9 @@ class Splitter {
     for (std::size_t e = 0; e < lineage.edges.size(); ++e) {
       into_[lineage.edges[e].to].push_back(e);
       leaves_[lineage.edges[e].from] = false;
+    }
+    for (const LineageEdge& edge : lineage.edges) {
+      edge_size_.push_back(kEdgeLength + (edge.pass.empty() ? 0 : mermaid_label(edge.pass).size() + kLabelOverhead));
     }
     for (const LineageNode& node : lineage.nodes)
       node_size_.push_back(mermaid_label(node_label(node)).size() + kNodeOverhead);
@@ -53,7 +57,8 @@ class Splitter {
  private:
   bool fits(const Part& part) const {
     if (part.edges.size() > kMermaidEdges) return false;
-    std::size_t size = 32 + part.edges.size() * kEdgeLength;
+    std::size_t size = 32;
+    for (std::size_t e : part.edges) size += edge_size_[e];
     std::set<std::uint32_t> layers;
     for (std::uint32_t n : part.nodes) {
       size += node_size_[n];
@@ -117,7 +122,7 @@ class Splitter {
   std::size_t wanted_;
   std::vector<std::vector<std::size_t>> into_;
   std::vector<bool> leaves_;
-  std::vector<std::size_t> node_size_, layer_size_;
+  std::vector<std::size_t> node_size_, edge_size_, layer_size_;
   std::vector<Part> done_;
   Part open_;
 };
@@ -135,7 +140,11 @@ std::string draw(const Lineage& lineage, const Part& part) {
     }
     if (opened) out += "  end\n";
   }
-  for (std::size_t e : part.edges) out += fmt::format("  n{} --> n{}\n", lineage.edges[e].from, lineage.edges[e].to);
+  for (std::size_t e : part.edges) {
+    const LineageEdge& edge = lineage.edges[e];
+    const std::string label = edge.pass.empty() ? std::string() : fmt::format("|\"{}\"|", mermaid_label(edge.pass));
+    out += fmt::format("  n{} -->{} n{}\n", edge.from, label, edge.to);
+  }
   return out;
 }
 

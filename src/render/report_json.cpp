@@ -145,6 +145,10 @@ void write_section(JsonWriter& json, const Capture& capture, const ReportSection
     json.key("matrix");
     write_matrix(json, capture, section.matrix);
   }
+  if (section.observed) {
+    json.key("drops");
+    write_drops(json, section.drops);
+  }
   if (!section.lineage.layers.empty()) {
     json.key("lineage");
     write_lineage(json, capture, section.lineage);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "render/drops_markdown.h"
 #include "render/markdown.h"
 #include "render/stage_markdown.h"
 #include "render/text.h"
@@ -145,6 +146,7 @@ std::string section_markdown(const ReportSection& section, bool alone) {
   } else {
     out += lineage_section(section, heading);
     out += matrix_section(section, heading);
+    out += drops_section(section.drops, heading);
     for (const StageTable& table : section.tables) out += stage_markdown(table, heading) + "\n";
     for (const KernelBlock& kernel : section.kernels) out += kernel_markdown(kernel, heading + "#") + "\n";
   }

@@ -63,8 +63,9 @@ class Tree {
 
   // Exact and recorded links go without saying.
   std::string why(const LineageEdge& edge) const {
-    if (edge.strength != Strength::kDerived && edge.strength != Strength::kClaimed && !edge.ambiguous) return {};
-    return dim(fmt::format("  [{}{}]", evidence_name(edge.evidence), edge.ambiguous ? ", ambiguous" : ""));
+    const std::string pass = edge.pass.empty() ? "" : dim(fmt::format("  <{}>", visible(edge.pass)));
+    if (edge.strength != Strength::kDerived && edge.strength != Strength::kClaimed && !edge.ambiguous) return pass;
+    return pass + dim(fmt::format("  [{}{}]", evidence_name(edge.evidence), edge.ambiguous ? ", ambiguous" : ""));
   }
 
   std::string dim(const std::string& text) const { return style_.colour ? "\x1b[2m" + text + "\x1b[0m" : text; }

@@ -84,6 +84,10 @@ TEST_F(Cli, FormatsAreTheGoldenOnes) {
       {{"lineage", capture(), "--format", "mermaid"}, "lineage.mmd"},
       {{"lineage", capture(), "--format", "dot"}, "lineage.dot"},
       {{"lineage", capture(), "--format", "json"}, "lineage.json"},
+      {{"drops", capture()}, "drops.md"},
+      {{"drops", capture(), "--by", "line"}, "drops_by_line.md"},
+      {{"drops", capture(), "--by=unit"}, "drops_by_unit.md"},
+      {{"drops", capture(), "--format", "json"}, "drops.json"},
       {{"report", capture()}, "report.md"},
       {{"report", capture(), "--format", "json"}, "report.json"},
   };
@@ -94,6 +98,58 @@ TEST_F(Cli, FormatsAreTheGoldenOnes) {
     EXPECT_EQ(outcome.err, "") << file;
   }
   EXPECT_EQ(run({"export", "--format", "raw", capture()}).out, golden("seed000/raw.json") + "\n");
+}
+
+TEST_F(Cli, DropsNamesPassesAndLines) {
+  const Outcome passes = run({"drops", capture("lossy_passes")});
+  EXPECT_EQ(passes.exit, 0) << passes.err;
+  EXPECT_EQ(passes.out, golden("lossy_passes/drops.md"));
+  EXPECT_EQ(run({"drops", capture("lossy_passes"), "--by", "line"}).out, golden("lossy_passes/drops_by_line.md"));
+  const Outcome field = run({"drops", capture("lossy_passes"), "--by", "field", "--stages", "fx_post_grad"});
+  EXPECT_NE(field.out.find("## `stack_trace`"), std::string::npos) << field.out;
+  EXPECT_EQ(field.out.find("ir_post_pass"), std::string::npos);
+  const Outcome borders = run({"drops", capture()});
+  EXPECT_NE(borders.out.find("Passes were not recorded (level `borders`)"), std::string::npos);
+  const Outcome clean = run({"drops", capture(), "--stages", "fx_pre_grad"});
+  EXPECT_NE(clean.out.find("**Nothing was lost.** Examined: 10 fields of fx_pre_grad (3 units)"), std::string::npos)
+      << clean.out;
+  EXPECT_EQ(run({"drops", capture(), "--by", "kernel"}).exit, 2);
+}
+
+TEST_F(Cli, IntentsOfTheUserAreDeclaredNotLost) {
+  ASSERT_TRUE(base::write_file(path("mine.json"), R"({"version":1,"intents":[
+      {"pass":"pattern_matcher","kind":"remaps","reason":"attention has no line","pattern":"_sfdp_pattern_1"},
+      {"pass":"pass_pattern_*","kind":"remaps","reason":"attention has no line","pattern":"_sfdp_pattern_1"}]})"));
+  const Outcome with = run({"drops", capture("lossy_passes"), "--intents", path("mine.json")});
+  EXPECT_EQ(with.exit, 0) << with.err;
+  EXPECT_EQ(with.out.find("## Pass `pass_pattern_0`"), std::string::npos) << with.out;
+  EXPECT_NE(with.out.find("attention has no line"), std::string::npos);
+  ASSERT_TRUE(base::write_file(path("bad.json"), R"({"intents":[{"pass":"x","kind":"removes"}]})"));
+  const Outcome bad = run({"drops", capture("lossy_passes"), "--intents", path("bad.json")});
+  EXPECT_EQ(bad.exit, 3);
+  EXPECT_NE(bad.err.find("intents[0]: \"reason\" is missing"), std::string::npos) << bad.err;
+  EXPECT_EQ(run({"drops", capture("lossy_passes"), "--intents", path("none.json")}).exit, 3);
+}
+
+TEST_F(Cli, RulesAreTheDocument) {
+  const auto document = base::read_file(std::string(KERNTRAIL_SOURCE_DIR) + "/docs/rules.md");
+  ASSERT_TRUE(document);
+  EXPECT_EQ(run({"rules"}).out, *document);
+  EXPECT_TRUE(base::Json::parse(run({"rules", "--format", "json"}).out));
+}
+
+TEST_F(Cli, LineageCanNameThePasses) {
+  const std::vector<std::string> asked{"lineage", capture("lossy_passes"), "--stages", "all", "--node", "sdpa"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = asked;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  };
+  EXPECT_EQ(with({}).out.find("pass_pattern_0"), std::string::npos);
+  EXPECT_NE(with({"--passes"}).out.find("<pass_pattern_0>"), std::string::npos) << with({"--passes"}).out;
+  EXPECT_NE(with({"--passes", "--format", "mermaid"}).out.find("-->|\"pass_pattern_0\"| n"), std::string::npos);
+  EXPECT_NE(with({"--passes", "--format", "dot"}).out.find("label=\"pass_pattern_0\"]"), std::string::npos);
+  EXPECT_NE(with({"--passes", "--format", "json"}).out.find("\"pass\": \"pass_pattern_0\""), std::string::npos);
 }
 
 TEST_F(Cli, ResultGoesToTheNamedFile) {
@@ -165,7 +221,7 @@ TEST_F(Cli, NotObservedAndEmptyAreSaidOnStandardError) {
 }
 
 TEST_F(Cli, UnreadableInputsExitWithThree) {
-  for (const char* verb : {"report", "matrix", "lineage", "export", "info", "validate"}) {
+  for (const char* verb : {"report", "matrix", "lineage", "drops", "export", "info", "validate"}) {
     const Outcome missing = run({verb, path("nothing.ndjson")});
     EXPECT_EQ(missing.exit, 3) << verb;
     EXPECT_NE(missing.err.find("nothing.ndjson"), std::string::npos) << verb;
@@ -207,7 +263,7 @@ TEST_F(Cli, ValidateAndInfo) {
 TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.exit, 0);
-  for (const char* verb : {"record", "audit", "report", "matrix", "lineage", "export", "info", "validate"}) {
+  for (const char* verb : {"record", "audit", "report", "matrix", "lineage", "drops", "rules", "export", "info", "validate"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
     const Outcome own = run({verb, "--help"});
     EXPECT_EQ(own.exit, 0) << verb;
