@@ -72,7 +72,8 @@ std::uint64_t signature_of(nb::handle operation) {
   for (const char* name : {"origin_node", "traceback", "_spyre_prov_history", "data", "layout", "operation_name"})
     out = mix(out, attribute(operation, name));
   const nb::object dict = attribute(operation, "__dict__");
-  if (dict.is_valid() && PyDict_Check(dict.ptr())) out = base::hash64(static_cast<std::uint64_t>(PyDict_Size(dict.ptr())), out);
+  if (dict.is_valid() && PyDict_Check(dict.ptr()))
+    out = base::hash64(static_cast<std::uint64_t>(PyDict_Size(dict.ptr())), out);
   const nb::object origins = attribute(operation, "origins");
   if (!is_valid(origins)) return mix(out, origins);
   const nb::object iterator = nb::steal(PyObject_GetIter(origins.ptr()));
@@ -256,7 +257,8 @@ class Outcome {
     const std::string_view told = active ? evidence_in_history(k.object, active->name) : std::string_view();
     birth.evidence = !told.empty() ? std::string(told) : old != same_name_.end() ? "replacement" : "created";
     if (active) {
-      if (const auto made = active->made_at.find(k.object.ptr()); made != active->made_at.end()) birth.loc = made->second;
+      if (const auto made = active->made_at.find(k.object.ptr()); made != active->made_at.end())
+        birth.loc = made->second;
     }
     session_.recorder().birth(birth);
   }

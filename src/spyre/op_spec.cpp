@@ -239,9 +239,8 @@ Expected<std::uint64_t> id_from_text(std::string_view text) {
 Json history_to_json(const std::vector<ProvenanceTransform>& history) {
   JsonArray out;
   for (const ProvenanceTransform& step : history) {
-    out.push_back(JsonObject{{"kind", step.kind},
-                             {"pass_name", step.pass_name},
-                             {"reason", step.reason ? Json(*step.reason) : Json()}});
+    out.push_back(JsonObject{
+        {"kind", step.kind}, {"pass_name", step.pass_name}, {"reason", step.reason ? Json(*step.reason) : Json()}});
   }
   return out;
 }

@@ -25,15 +25,15 @@ struct Use {
   std::size_t arg = 0;
   LinearForm index;
   std::vector<Symbol> dims;  // the loop variable that runs over each host dimension
-  Symbol stick;              // the variable the operation wants inside the stick; absent: none may be there
-  bool any_stick = false;    // it takes what it gets: `stick` is set when the buffer's order is known
+  Symbol stick;  // the variable the operation wants inside the stick; absent: none may be there
+  bool any_stick = false;  // it takes what it gets: `stick` is set when the buffer's order is known
 };
 
 struct Buffer {
   std::vector<Use> uses;
   bool written = false;
-  bool restickified = false;         // written by a restickify
-  std::vector<int> order;            // host dimensions, the one in the stick last; may end in kSparse
+  bool restickified = false;  // written by a restickify
+  std::vector<int> order;  // host dimensions, the one in the stick last; may end in kSparse
   std::vector<std::int64_t> padded;  // host extents to reserve
   DeviceLayout layout;
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 from types import SimpleNamespace
 
@@ -182,6 +183,20 @@ def test_july_files_have_no_history(tmp_path):
     handles = [row["debug_handle"] for row in view.at("superdsc") if row["debug_handle"]]
     assert handles and all(h["fusion_context"] is None and "transform_history" not in h for h in handles)
     assert any(row.get("history") for row in view.at("ir_post_pass"))
+
+
+def test_the_audit_of_seven_operations(tmp_path, run_kerntrail):
+    done = run_kerntrail("audit", "--restickify")
+    assert done.returncode == 0, done.stderr
+    view = CaptureView(tmp_path / "provenance_capture.ndjson")
+    assert view.of("run")[0]["settings"]["restickify"] == "True"
+    rows = [row for row in (tmp_path / "provenance_audit.md").read_text().splitlines() if row.startswith("| IR |")]
+    cells = {row.split("|")[2].strip(" `"): [cell.strip() for cell in row.strip("|").split("|")[2:]] for row in rows}
+    # Five of seven, as the first audit measured with two restickify buffers inserted.
+    assert cells["origins"][2:4] == ["✓", "◐ 5/7"] and cells["origin_node"][2:4] == ["✓", "◐ 5/7"]
+    assert cells["get_stack_traces"][2:4] == ["◐ 3/5", "◐ 3/7"]
+    assert "7 `sdsc_*.json` files" in (tmp_path / "provenance_audit.md").read_text()
+    assert run_kerntrail("validate", tmp_path / "provenance_capture.ndjson").returncode == 0
 
 
 def several(x, y):
@@ -524,3 +539,89 @@ def test_the_addmm_split_is_a_named_pass_whose_line_makes_the_nodes(monkeypatch)
         assert names[-2:] == ["post_grad_custom_pre_pass", "decompose_addmm"] and subsystem == "kerntrail_spyre"
         assert frame.filename.endswith("kerntrail/spyre/passes.py") and frame.name == "decompose_addmm"
         assert f"graph.call_function({target}" in frame.line
+
+
+# -- the same hooks on another back end's modules ---------------------------------------------------------------------
+
+OUTSIDER = '''
+class SpyreGraphTransformObserver:
+    def __init__(self, target, pass_name, kind):
+        self.target, self.pass_name, self.kind = target, pass_name, kind
+    def __enter__(self):
+        return self
+    def __exit__(self, *exception):
+        return None
+
+class Record:
+    def __init__(self, kind, pass_name, reason):
+        self.kind, self.pass_name, self.reason = kind, pass_name, reason
+
+def _append_transform(carriers, new, transform):
+    object.__setattr__(new, "_spyre_prov_history", (*getattr(new, "_spyre_prov_history", ()), transform))
+
+def merge_provenance(sources, new, pass_name, reason=None):
+    for source in sources:
+        new.origins.update(source.origins)
+    object.__setattr__(new, "origin_node", None)
+    _append_transform(sources, new, Record("fusion", pass_name, reason))
+'''
+OUTSIDER_PASSES = '''
+from .provenance import SpyreGraphTransformObserver, merge_provenance  # by name, as its passes do
+
+class CustomPreGradPasses:
+    def __call__(self, graph): pass
+class CustomPostPasses:
+    def __call__(self, graph): pass
+
+def unite(graph):
+    first, second, *_ = graph.operations
+    merge_provenance([second], first, "unite", "said so")
+
+class CustomPreSchedulingPasses:
+    def __init__(self):
+        self.passes = [unite]
+    def __call__(self, graph):
+        for fn in self.passes:
+            with SpyreGraphTransformObserver(graph, fn.__name__, kind="graphlowering"):
+                fn(graph)
+            with SpyreGraphTransformObserver([], "of scheduler nodes", kind="node"):
+                pass
+'''
+
+
+def test_modules_of_torch_spyre_are_watched_instead_where_they_are(tmp_path):
+    """In a process of its own: a package with the reference's module and class names, run by stock Inductor."""
+    import subprocess
+    import sys
+
+    package = tmp_path / "torch_spyre" / "_inductor"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").write_text("")
+    (package / "provenance.py").write_text(OUTSIDER)
+    (package / "passes.py").write_text(OUTSIDER_PASSES)
+    (tmp_path / "program.py").write_text('''
+import torch, kerntrail
+from torch._inductor.graph import GraphLowering
+from torch_spyre._inductor.passes import CustomPreSchedulingPasses
+pipeline, original = CustomPreSchedulingPasses(), GraphLowering._update_scheduler
+
+def update(self):
+    pipeline(self)
+    original(self)
+
+GraphLowering._update_scheduler = update
+with torch.no_grad(), kerntrail.capture("c.ndjson"):
+    torch.compile(lambda x: (x.sum(0), x.sum(1)))(torch.randn(8, 8))
+''')
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"})
+    assert done.returncode == 0, done.stderr
+    view = CaptureView(tmp_path / "c.ndjson")
+    assert view.hook("provenance_forwarded")["attribute"] == "torch_spyre._inductor.provenance._append_transform"
+    (seen,) = view.passes(subsystem="pre_scheduling")
+    (birth,) = view.births(evidence="fusion")
+    assert seen["name"] == "unite" and seen["changed"] == [birth["unit"]] and birth["pass"] == seen["id"]
+    before, look = view.at("ir_pre_pass"), view.looks[seen["id"]]["units"][birth["unit"]]
+    assert birth["sources"] == [before[1]["unit"]] and len(view.value(look["origins"])) == 2
+    assert view.value(look["history"]) == [{"kind": "fusion", "pass_name": "unite", "reason": "said so"}]

@@ -99,7 +99,9 @@ def _distribute_work(graph: Any) -> None:
 # -- rewriting buffers ------------------------------------------------------------------------------------------------
 
 
-def replace_body(graph: Any, old: ir.ComputedBuffer, data: ir.Loops, pass_name: str, reason: str | None) -> ir.ComputedBuffer:
+def replace_body(
+    graph: Any, old: ir.ComputedBuffer, data: ir.Loops, pass_name: str, reason: str | None
+) -> ir.ComputedBuffer:
     """A buffer of the same name and layout that computes `data` takes the place of `old`."""
     new = ir.ComputedBuffer(name=old.get_name(), layout=old.layout, data=data)
     provenance.preserve_provenance(old, new, pass_name, reason)
@@ -240,7 +242,7 @@ def _fingerprint(operation: ir.ComputedBuffer) -> Any:
         type(data).__name__, body["device_op"], getattr(data, "reduction_type", None), tuple(map(str, data.ranges)),
         tuple(map(str, getattr(data, "reduction_ranges", ()))), str(layout.dtype), tuple(map(str, layout.size)),
         tuple(map(str, layout.stride)), tuple(body["roots"]),
-        tuple((kind, name, index, repr(value), dtype, tuple(operands)) for kind, name, index, value, dtype, operands in body["nodes"]),
+        tuple((*node[:3], repr(node[3]), node[4], tuple(node[5])) for node in body["nodes"]),
     )
 
 
