@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "analyse/edges.h"
+#include "analyse/pipeline.h"
 #include "capture_builder.h"
 #include "invariants.h"
 #include "kerntrail/matrix.h"
@@ -113,10 +115,11 @@ TEST(Survival, SaysOfEachUnitWhatBecameOfTheField) {
 // Two ops on a stock pipeline: one kernel claims both nodes, one node lost its stack before.
 struct Stock {
   CaptureBuilder b{{{"backend", "inductor"}}};
+  UnitId group = UnitId::kNone;
   UnitId op0, op1, kernel;
   Capture capture;
 
-  explicit Stock(bool claims) {
+  explicit Stock(bool claims, bool scheduled = false) {
     const CompileId c = b.compile("inductor");
     const GraphId fx = b.graph(c, "fx");
     const UnitId a = b.unit(fx, UnitKind::kFxNode);
@@ -132,14 +135,55 @@ struct Stock {
     b.snapshot(
         "ir_pre_pass", ir,
         {b.seen(op0).text("name", "op0").refs("origins", {a}), b.seen(op1).text("name", "op1").refs("origins", {n})});
+    if (scheduled) schedule(b.graph(c, "schedule"));
     const GraphId kernels = b.graph(c, "kernel");
     kernel = b.unit(kernels, UnitKind::kKernel);
     b.recorder().link("define_kernel", {op0, op1}, {kernel});
+    if (scheduled) b.recorder().link("emit_kernel", {group}, {kernel});
     if (claims) b.recorder().claim(kernel, "compiler", "origins", {a, n});
     b.snapshot("kernel", kernels, {b.seen(kernel).text("name", "cpp_fused_add_mul_0")});
     capture = b.finish();
   }
+
+  void schedule(GraphId graph) {
+    const StageId stage = b.recorder().stage({"schedule", "Schedule", "group", "IR", 80});
+    b.recorder().attr_kind({"operations", ValueType::kRefs, "", "", false});
+    group = b.unit(graph, UnitKind::kGroup);
+    const auto seen = b.seen(group).text("name", "op0_op1").refs("operations", {op0, op1}, "list");
+    b.recorder().snapshot(stage, graph, std::vector{seen.value()});
+    b.recorder().link("fuse", {op0, op1}, {group});
+  }
 };
+
+TEST(Survival, GroupCarriesWhatItsOperationsHold) {
+  Stock stock(true, true);
+  const auto shown = matrices(stock.capture);
+  ASSERT_TRUE(shown);
+  for (const MatrixColumn& column : shown->front().columns) EXPECT_NE(column.key, "schedule");  // unless asked for
+  AnalysisOptions options;
+  options.stages = {"fx_post_grad", "schedule", "kernel"};
+  const auto all = matrices(stock.capture, options);
+  ASSERT_TRUE(all);
+  const MatrixCell& cell = cell_of(all->front(), "stack_trace", "schedule");
+  EXPECT_EQ(spelled(cell), "-");
+  ASSERT_EQ(cell.units.size(), 1U);
+  EXPECT_EQ(cell.units[0].carrier, "operations");
+  EXPECT_EQ(spelled(cell_of(all->front(), "origins", "schedule")), "-");
+  EXPECT_EQ(cell_of(all->front(), "nn_module_stack", "schedule").carried, 0U);  // no operation leads to one
+  testing::expect_invariants(stock.capture);
+}
+
+TEST(Survival, FusedOperationsMeetInTheirGroup) {
+  Stock stock(true, true);
+  const auto pipeline = analyse::pipeline_of(stock.capture, id_at<CompileId>(0));
+  analyse::EdgeFinder edges(stock.capture, pipeline);
+  ASSERT_EQ(pipeline.columns.size(), 4U);  // fx_post_grad, ir_pre_pass, schedule, kernel
+  const auto& of_group = edges.table(2, 1)[0];
+  ASSERT_EQ(of_group.size(), 2U);
+  EXPECT_EQ(of_group[0], (analyse::Parent{stock.op0, Evidence::kLink, false}));
+  EXPECT_EQ(edges.table(3, 2)[0], (std::vector<analyse::Parent>{{stock.group, Evidence::kLink, false}}));
+  EXPECT_EQ(edges.table(2, 0)[0].size(), 2U);  // through the operations to their FX nodes
+}
 
 TEST(Survival, UnreadableIsCountedButNeitherPresentNorLost) {
   Stock stock(true);

@@ -21,6 +21,30 @@ Built empty_run() {
   return take(b);
 }
 
+// The schedule of one operation; its stage and attrs are declared at first use.
+UnitId add_group(CaptureBuilder& b, GraphId graph, UnitId operation) {
+  const StageId schedule = b.recorder().stage({"schedule", "Schedule", "group", "IR", 80});
+  b.recorder().attr_kind({"operations", ValueType::kRefs, "", "", false});
+  const UnitId group = b.unit(graph, UnitKind::kGroup);
+  const auto seen = b.seen(group)
+                        .text("name", "op0")
+                        .text("group_class", "SchedulerNode")
+                        .refs("operations", {operation}, "list")
+                        .json("outcomes", R"([{"operation":"op0","buffers":["buf0"],"outcome":"alone","removed":false}])");
+  b.recorder().snapshot(schedule, graph, std::vector{seen.value()});
+  b.recorder().link("fuse", {operation}, {group});
+  return group;
+}
+
+// Forward: numbered, called twice. Backward: the wrapper was not seen.
+CaptureBuilder::Seen kernel_seen(CaptureBuilder::Seen seen, std::string_view direction) {
+  seen.text("class", "loop");
+  if (direction == "backward") return seen;
+  return seen.json("handles", R"(["cpp_fused_0:1","cpp_fused_0:2"])")
+      .json("calls", R"j([{"order":0,"line":40,"function":"call","text":"cpp_fused_0(a)"},)j"
+                     R"j({"order":1,"line":52,"function":"call","text":"cpp_fused_0(b)"}])j");
+}
+
 // A stock training compile with a graph break before it, a cache hit after it, and names that try to break out.
 Built stock_training() {
   CaptureBuilder b({{"backend", "inductor"}, {"program", "train.py"}, {"provenance_level", "0"}});
@@ -89,10 +113,13 @@ Built stock_training() {
       const GraphId ir = b.graph(second, "ir", direction);
       const UnitId op = b.unit(ir, UnitKind::kOperation);
       b.snapshot("ir_pre_pass", ir, {b.seen(op).text("name", "op0").refs("origins", {node, extra}).empty("traceback")});
+      const UnitId group = add_group(b, b.graph(second, "schedule", direction), op);
       const GraphId kernels = b.graph(second, "kernel", direction);
       const UnitId kernel = b.unit(kernels, UnitKind::kKernel);
       b.recorder().link("define_kernel", {op}, {kernel});
-      b.snapshot("kernel", kernels, {b.seen(kernel).text("name", "cpp_fused_0")});
+      b.recorder().link("emit_kernel", {group}, {kernel});
+      b.snapshot("kernel", kernels, {kernel_seen(b.seen(kernel).text("name", "cpp_fused_0"), direction)});
+      b.recorder().link("call_kernel", {kernel}, {b.recorder().unit(kernels, UnitKind::kKernelCall, "a call")});
     }
   }
   const CompileId third = b.compile("inductor", "1/1");

@@ -18,6 +18,7 @@ warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 import torch._dynamo  # noqa: E402
 import torch._inductor.config as inductor  # noqa: E402
+import torch._inductor.debug  # noqa: E402
 from torch._inductor.utils import run_and_get_code  # noqa: E402
 
 import kerntrail  # noqa: E402
@@ -40,6 +41,7 @@ def prepare(route: str, level: int, folder: Path) -> None:
 def compile_and_run(route: str, name: str, training: bool):
     """Generated wrappers, and how far the result is from eager's."""
     torch._dynamo.reset()
+    torch._inductor.debug.reset_inductor_kernel_provenance_debug_handle()  # lazy backwards go on counting otherwise
     torch.manual_seed(0)
     make, make_inputs = MODELS[name]
     model, inputs = make().train(training), make_inputs()
