@@ -83,6 +83,10 @@ test-cpp: build-cpp ## Tests of the library and the CLI
 test-python: setup ## Tests of the Python package and the probe, on real torch
 	@$(PYTHON) -m pytest tests/python
 
+.PHONY: test-long
+test-long: setup ## Tests that take minutes: every recipe at every level, long runs, models of other packages
+	@$(PYTHON) -m pytest tests/python -m long
+
 # Python is hidden from this build and its tests by stand-ins that fail: it must work where there is none.
 .PHONY: sanitize
 sanitize: debian ## The library, the CLI and their tests under ASan and UBSan, with neither Python nor torch

@@ -143,6 +143,26 @@ void compile_fx_before(Session& session, Call& call) {
   call.state = std::move(scope);
 }
 
+bool border_works(Session& session, std::string_view label) {
+  for (const auto& site : session.sites()) {
+    if (site->record.label == label) return site->active;
+  }
+  return false;
+}
+
+// Why a call of the backend ended without code being generated in this process.
+std::string why_not_observed(bool cache_hit) {
+  if (cache_hit)
+    return "not observed: cache hit; run with caches disabled to see the stages (record does so by default)";
+  const nb::handle compile_fx = dict_item(PyImport_GetModuleDict(), "torch._inductor.compile_fx");
+  const std::string mode = text(attribute(attribute(compile_fx, "fx_compile_mode"), "name")).value_or("NORMAL");
+  if (mode == "SUBPROCESS")
+    return "not observed: compiled in another process (fx_compile_mode SUBPROCESS); stages after the joint graph are "
+           "to be seen with fx_compile_mode NORMAL only";
+  return "not observed: no code was generated in this process for this graph (an empty graph, or a backend that "
+         "generates none)";
+}
+
 void compile_fx_after(Session& session, Call& call) {
   if (!call.state) return;
   const auto& scope = *std::static_pointer_cast<FrameScope>(call.state);
@@ -151,13 +171,15 @@ void compile_fx_after(Session& session, Call& call) {
     const std::string first = call.error.substr(0, call.error.find('\n'));
     return session.note("compile-raised", Severity::kWarning, base::without_addresses(first), id);
   }
-  if (scope.compile->code_seen) return;
-  const bool hit = cache_hits() > scope.hits_before;
-  session.note("not-observed", Severity::kWarning,
-               hit ? "not observed: cache hit; run with caches disabled to see the stages (record does so by default)"
-                   : "not observed: no code was generated in this process for this graph (an empty graph, or a compile "
-                     "mode that works in another process)",
-               id);
+  if (scope.compile->code_seen) {
+    if (!scope.compile->pre_grad_seen && !session.is_partial() && border_works(session, kPreGrad))
+      session.note("not-observed", Severity::kInfo,
+                   "not observed: stage fx_pre_grad; torch runs no pre-grad passes on a graph whose inputs are nested, as "
+                   "those of compiled autograd are",
+                   id);
+    return;
+  }
+  session.note("not-observed", Severity::kWarning, why_not_observed(cache_hits() > scope.hits_before), id);
 }
 
 std::string direction_of(nb::handle graph_kwargs) {
@@ -243,6 +265,7 @@ void pre_grad_before(Session& session, Call& call) {
   Frame& frame = enter_compile(session, stage_parents.empty());
   auto scope = std::make_shared<StageScope>(module);
   call.state = scope;
+  frame.compile->pre_grad_seen = true;
   look_at_border(session, frame, graph, session.tables().stage.fx_pre_grad, "none", scope->path);
   remember_names(session, *frame.compile, graph);
   enter_pass(session, call.args, graph, {"pre_grad_passes", {}, PassKind::kStage, LocId::kNone});
@@ -316,13 +339,6 @@ void post_grad_after(Session& session, Call& call) {
   leave_pass(session, call.args, graph);
   look_at_border(session, *frame, graph, session.tables().stage.fx_post_grad, frame->direction, path);
   if (stage_parents.size() <= 1) tracing().quiet = true;  // of the outermost graph: what follows is its lowering
-}
-
-bool border_works(Session& session, std::string_view label) {
-  for (const auto& site : session.sites()) {
-    if (site->record.label == label) return site->active;
-  }
-  return false;
 }
 
 // The back end's own FX hooks stand in where the generic border could not be installed.

@@ -200,7 +200,7 @@ void Session::write_unfinished() {
     if (state->forward_seen && !state->backward_seen) {
       note("backward-not-observed", Severity::kInfo,
            "the forward of a training graph was captured, its backward was not: it is compiled when backward() first "
-           "runs, which was never, or after the capture had ended",
+           "runs, which was never, or after the capture had ended, or (compiled autograd) as part of another compile",
            state->id);
     }
   }

@@ -74,7 +74,8 @@ struct GraphPlace {
 
 struct CompileState {
   CompileId id = CompileId::kNone;
-  bool code_seen = false;  // code was generated in this process
+  bool code_seen = false;      // code was generated in this process
+  bool pre_grad_seen = false;  // its first stage was
   bool forward_seen = false, backward_seen = false;
   // A backward may still be compiled, long after the call of the back end.
   bool awaits_backward() const { return forward_seen && !backward_seen; }

@@ -45,3 +45,23 @@ def run_kerntrail(kerntrail_binary: Path, tmp_path: Path) -> Callable[..., subpr
         )
 
     return run
+
+
+_shares = pytest.StashKey[list[tuple[str, str, int, int]]]()
+
+
+@pytest.fixture
+def shares(request: pytest.FixtureRequest) -> list[tuple[str, str, int, int]]:
+    """(recipe, level, nodes that lead back to an earlier graph, all nodes); shown at the end of the run."""
+    return request.config.stash.setdefault(_shares, [])
+
+
+def pytest_terminal_summary(terminalreporter, config) -> None:
+    rows = config.stash.get(_shares, [])
+    if not rows:
+        return
+    lead, total = sum(row[2] for row in rows), sum(row[3] for row in rows)
+    terminalreporter.section("births over the recipes")
+    terminalreporter.write_line(f"{lead} of {total} nodes before the post-grad passes lead to a node of an earlier graph; those of")
+    for recipe, level, leading, of in sorted({row for row in rows if row[2] != row[3]}):
+        terminalreporter.write_line(f"  {recipe} at level {level}: {leading} of {of}")

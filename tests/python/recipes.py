@@ -34,7 +34,7 @@ class Recipe:
     directions: frozenset[str] = frozenset({"inference"})  # of the graphs that code was made of
     paths: frozenset[str] = frozenset({""})  # of the graphs that code was made of
     notes: dict[str, int] = field(default_factory=dict)  # by code; those not named must not be there
-    stages: frozenset[str] = frozenset({"fx_pre_grad", "fx_joint", "fx_aten", "fx_post_grad", "ir_pre_pass"})
+    repeats_ids: bool = False  # torch gives one compile id to several calls of the backend
     inductor: dict[str, Any] = field(default_factory=dict)  # config
     dynamo: dict[str, Any] = field(default_factory=dict)
     functorch: dict[str, Any] = field(default_factory=dict)
@@ -42,9 +42,6 @@ class Recipe:
     tolerance: float = 1e-4  # between eager and compiled
     long: bool = False  # takes too long for every run: `make test-long` only
     skip: str = ""  # why it can't be run
-
-
-TRAINING = frozenset({"forward", "backward"})
 
 
 @contextlib.contextmanager
@@ -447,11 +444,18 @@ def ahead_of_time(compile: Compile) -> list[Tensor]:
 
 
 def twins(compile: Compile) -> list[Tensor]:
-    """Two modules of one body, called twice each: kernel names repeat across compiles."""
+    """Two functions of one body, called twice each: kernel names repeat across compiles."""
+
+    def one(x: Tensor) -> Tensor:
+        return F.gelu(F.layer_norm(x, (8,)))
+
+    def other(x: Tensor) -> Tensor:
+        return F.gelu(F.layer_norm(x, (8,)))
+
     torch.manual_seed(0)
     out = []
-    for _ in range(2):
-        compiled = compile(nn.Sequential(nn.LayerNorm(8), nn.GELU()).eval())
+    for function in (one, other):
+        compiled = compile(function)
         with torch.no_grad():
             out += [compiled(randn(8, 8)), compiled(randn(8, 8))]
     return out
@@ -460,38 +464,29 @@ def twins(compile: Compile) -> list[Tensor]:
 # ---- kinds of compiles --------------------------------------------------------------------------------------------
 
 
+@torch.compiler.nested_compile_region
+def region(x: Tensor, w: Tensor) -> Tensor:
+    return torch.sin(x @ w) + x
+
+
+class Regions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return region(region(x, self.w), self.w)
+
+
 def nested_region(compile: Compile) -> list[Tensor]:
-    @torch.compiler.nested_compile_region
-    def block(x: Tensor, w: Tensor) -> Tensor:
-        return torch.sin(x @ w) + x
-
-    class Stacked(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.w = nn.Parameter(torch.randn(8, 8))
-
-        def forward(self, x: Tensor) -> Tensor:
-            return block(block(x, self.w), self.w)
-
     torch.manual_seed(0)
-    return infer(compile, Stacked().eval(), randn(4, 8))
+    return infer(compile, Regions().eval(), randn(4, 8))
 
 
 def nested_region_training(compile: Compile) -> list[Tensor]:
-    @torch.compiler.nested_compile_region
-    def block(x: Tensor, w: Tensor) -> Tensor:
-        return torch.sin(x @ w) + x
-
-    class Stacked(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.w = nn.Parameter(torch.randn(8, 8))
-
-        def forward(self, x: Tensor) -> Tensor:
-            return block(block(x, self.w), self.w)
-
+    """The input needs a gradient as what the first region returns does: else Dynamo inlines both."""
     torch.manual_seed(0)
-    return train(compile, Stacked(), randn(4, 8))
+    return train(compile, Regions(), randn(4, 8, grad=True))
 
 
 def conditional_training(compile: Compile) -> list[Tensor]:
@@ -561,51 +556,64 @@ def other_backend(compile: Compile) -> list[Tensor]:
 
 
 def empty_graph(compile: Compile) -> list[Tensor]:
+    """Dynamo gives the first to nobody, the second to Inductor."""
+    torch.manual_seed(0)
     return infer(compile, lambda x: x, randn(4)) + infer(compile, lambda x: (x, x.view(2, 2)), randn(4))
 
+
+TRAINING = frozenset({"forward", "backward"})
+NOTHING = frozenset[str]()  # no graph is lowered in this process
+BRANCHES = frozenset({"", "true_graph_0", "false_graph_0"})
+NO_COMPILE = {"no-compile": 1}
 
 RECIPES = [
     Recipe("mlp", mlp, "R1: linear, gelu"),
     Recipe("mlp_training", mlp_training, "R1: lazy backward", directions=TRAINING),
-    Recipe("encoder", encoder, "R2: SDPA, layer norm, repeated layers", directions=TRAINING),
+    Recipe("encoder", encoder, "R2: SDPA, layer norm, repeated layers", directions=TRAINING, long=True),
     Recipe("dropout", dropout, "R2: random numbers", directions=TRAINING),
     Recipe("encoder_decoder", encoder_decoder, "R3: cross attention"),
     Recipe("decode_step", decode_step, "R4: buffers changed in place"),
     Recipe("attention", attention, "R5: a joint-graph pattern"),
     Recipe("cnn_training", cnn_training, "R6: running statistics", directions=TRAINING),
-    Recipe("cnn_frozen", cnn_frozen, "R6: freezing, weight packing", inductor={"freezing": True}),
-    Recipe("lstm", lstm, "R7: a fallback RNN"),
+    Recipe("cnn_frozen", cnn_frozen, "R6: freezing, weight packing", inductor={"freezing": True},
+           # The layout pass of freezing makes it: nothing of the model asks for it.
+           orphans=("inductor_force_stride_order_default",)),
+    Recipe("lstm", lstm, "R7: Dynamo leaves RNN modules to eager", compiles=0, directions=NOTHING, paths=NOTHING, notes=NO_COMPILE),
+    Recipe("lstm_inside", lstm, "R7: a fallback RNN", dynamo={"allow_rnn": True}),
     Recipe("gru_loop", gru_loop, "R7: an unrolled loop"),
     Recipe("embedding", embedding, "R8: scatter in the backward", directions=TRAINING),
-    Recipe("embedding_bag", embedding_bag, "R8"),
+    Recipe("embedding_bag", embedding_bag, "R8: several results of one operator"),
     Recipe("experts", experts, "R9: mixture of experts"),
     Recipe("several_outputs", several_outputs, "R10: getitem nodes"),
     Recipe("own_autograd", own_autograd, "R11: an autograd.Function", directions=TRAINING),
     Recipe("custom_ops", custom_ops, "R12: custom ops, auto_functionalized"),
-    Recipe("conditional", conditional, "R13: cond"),
-    Recipe("conditional_training", conditional_training, "R13: cond, backward", directions=TRAINING),
-    Recipe("loop", loop, "R13: while_loop"),
+    Recipe("conditional", conditional, "R13: cond", paths=BRANCHES),
+    Recipe("conditional_training", conditional_training, "R13: cond, backward", directions=TRAINING,
+           paths=BRANCHES | {"true_graph_1", "false_graph_1"}),
+    Recipe("loop", loop, "R13: while_loop", paths=frozenset({"", "while_loop_cond_graph_0", "while_loop_body_graph_0"})),
     Recipe("scan", mlp, "R13", skip="scan on CPU raises in plain torch.compile for small models (torch 2.13)"),
     Recipe("dynamic_sizes", dynamic_sizes, "R14: mark_dynamic"),
     Recipe("dynamic_training", dynamic_training, "R14: symbols in a backward", directions=TRAINING),
     Recipe("recompiled", recompiled, "R14: recompiles", compiles=3),
-    Recipe("unbacked", unbacked, "R14: unbacked symbols", dynamo={"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}),
-    Recipe("graph_break", graph_break, "R15", compiles=2),
+    Recipe("unbacked", unbacked, "R14: unbacked symbols",
+           dynamo={"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}),
+    Recipe("graph_break", graph_break, "R15: two graphs of one function", compiles=2),
     Recipe("graph_break_training", graph_break_training, "R15: two backwards", compiles=2, directions=TRAINING),
     Recipe("checkpointed", checkpointed, "R16: recomputed nodes", directions=TRAINING),
     Recipe("optimizer_step", optimizer_step, "R17: foreach kernels"),
     Recipe("in_place", in_place, "R18: functionalised in-place ops"),
-    Recipe("quantised", quantised, "R19"),
-    Recipe("flex", flex, "R20: flex_attention", long=True),
+    Recipe("quantised", quantised, "R19: fake-quantised linear"),
+    Recipe("flex", flex, "R20: flex_attention", long=True, paths=frozenset({"", "sdpa_score0", "sdpa_mask0"})),
     Recipe("ahead_of_time", ahead_of_time, "R21: AOTInductor", long=True),
     Recipe("twins", twins, "R22: one kernel name in several compiles", compiles=2),
-    Recipe("nested_region", nested_region, "invoke_subgraph"),
+    Recipe("nested_region", nested_region, "invoke_subgraph", paths=frozenset({"", "repeated_subgraph0"})),
     Recipe("nested_region_training", nested_region_training, "invoke_subgraph, joint", directions=TRAINING),
     Recipe("several_models", several_models, "several models in one process", compiles=2, directions=TRAINING),
     Recipe("compiled_autograd", compiled_autograd, "compiled autograd"),
     Recipe("cpp_wrapper", cpp_wrapper, "the C++ wrapper", long=True),
     Recipe("subprocess_compile", subprocess_compile, "fx_compile_mode SUBPROCESS", long=True),
     Recipe("serialized_compile", serialized_compile, "fx_compile_mode SERIALIZE"),
-    Recipe("other_backend", other_backend, "a backend that is not Inductor", compiles=0),
+    Recipe("other_backend", other_backend, "a backend that is not Inductor", compiles=0, directions=NOTHING, paths=NOTHING,
+           notes=NO_COMPILE),
     Recipe("empty_graph", empty_graph, "graphs without a computation"),
 ]
