@@ -124,6 +124,7 @@ struct Mark {
   std::vector<UnitId> others;  // overwritten: whose value it has now; collapsed: those whose value was given up;
                                // conflict: those that the other field names
   bool swapped = false;  // overwritten: one of `others` has this unit's former value
+  bool after_stages = false;      // came about after the last stage that shows the unit: no stage counts it
   std::size_t sources = 0;  // collapsed: sources with different values
   std::string was, now;  // short texts of the values, where they can be told
 };

@@ -112,7 +112,9 @@ void DropFinder::judge_after_stages() {
                               [&](SnapshotId since, const Observation&) { later = later || since > unit.snapshot; });
         if (!later) continue;
         FieldUnit nowhere;  // no stage has a cell for this
+        const std::size_t known = marks_.size();
         changed_in_place({unit.unit, id_at<SnapshotId>(capture_.snapshots.size() - 1)}, field, nowhere);
+        if (marks_.size() > known) marks_.back().after_stages = true;
       }
     }
   }

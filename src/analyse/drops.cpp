@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <unordered_set>
 
 #include "analyse/drop_builder.h"
 #include "analyse/drop_finder.h"
@@ -79,15 +80,20 @@ void choose_stages(const Capture& capture, const Pipeline& pipeline, const std::
 void renumber(Drops& drops) {
   std::vector<bool> used_loss(drops.losses.size(), false), used_mark(drops.marks.size(), false);
   for (Loss& loss : drops.losses) loss.in_stage = false;
+  std::unordered_set<UnitId> shown;
   for (const StageTally& stage : drops.stages) {
     for (const FieldTally& field : stage.fields) {
       for (const FieldUnit& unit : field.units) {
+        shown.insert(unit.unit);
         if (unit.mark != kNoIndex) used_mark[unit.mark] = true;
         if (unit.loss == kNoIndex) continue;
         used_loss[unit.loss] = true;
         if (unit.reason == Reason::kDropped) drops.losses[unit.loss].in_stage = true;
       }
     }
+  }
+  for (std::size_t i = 0; i < drops.marks.size(); ++i) {
+    if (drops.marks[i].after_stages && shown.contains(drops.marks[i].unit)) used_mark[i] = true;
   }
   std::vector<std::uint32_t> site_order(drops.sites.size()), site_at(drops.sites.size());
   std::iota(site_order.begin(), site_order.end(), 0U);
