@@ -70,6 +70,9 @@ THIRD_PARTY = (
     ThirdParty("rapidcheck*", ("*_test.cpp", "*/test_*.h", "tests/*")),
     ThirdParty("nanobind/*", ("python/src/*",)),
     ThirdParty("Python.h", ("python/src/*",)),
+    ThirdParty("structmember.h", ("python/src/*",)),
+    # A test fixture that torch itself compiles when it is needed.
+    ThirdParty("c10/*", ("tests/python/triton_fixtures/*",)),
     ThirdParty("frameobject.h", ("python/src/*",)),
 )
 
