@@ -29,19 +29,13 @@ void enter_stage_function(Session& session, Call& call, nb::handle module) {
 
 }  // namespace
 
-TracingScope::TracingScope(Session& session, std::shared_ptr<CompileState> compile) {
-  Tracing& here = tracing();
-  before_ = std::exchange(here.compile, std::move(compile));
-  passes_before_ = std::exchange(here.passes, &session.passes());
-  quiet_before_ = std::exchange(here.quiet, false);
+TracingScope::TracingScope(Session& session, std::shared_ptr<CompileState> compile)
+    : before_(std::exchange(tracing(), Tracing{})) {
+  tracing().compile = std::move(compile);
+  tracing().passes = &session.passes();
 }
 
-TracingScope::~TracingScope() {
-  Tracing& here = tracing();
-  here.compile = std::move(before_);
-  here.passes = passes_before_;
-  here.quiet = quiet_before_;
-}
+TracingScope::~TracingScope() { tracing() = std::move(before_); }
 
 void create_node_after(Session& session, Call& call) {
   MatchContext* match =

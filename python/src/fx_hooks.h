@@ -7,6 +7,7 @@
 
 #include "hook.h"
 #include "session.h"
+#include "tracing.h"
 
 namespace kerntrail::probe {
 
@@ -32,7 +33,8 @@ void stage_function_after(Session& session, Call& call);
 void second_stage_function_before(Session& session, Call& call);
 void second_stage_function_after(Session& session, Call& call);
 
-// Makes `compile` the one that this thread's nodes are made in, until the scope ends.
+// Makes `compile` the one that this thread's nodes are made in, until the scope ends. What a hook that failed left on
+// the thread's stacks goes with it.
 class TracingScope {
  public:
   TracingScope(Session& session, std::shared_ptr<CompileState> compile);
@@ -41,9 +43,7 @@ class TracingScope {
   TracingScope& operator=(const TracingScope&) = delete;
 
  private:
-  std::shared_ptr<CompileState> before_;
-  std::vector<PassScope>* passes_before_;
-  bool quiet_before_;
+  Tracing before_;
 };
 
 }  // namespace kerntrail::probe

@@ -80,6 +80,7 @@ struct FrameScope {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     if (session->is_open()) take_off();
+    probe::tracing().matches.clear();  // objects are let go of while no exception is pending
     if (owns_compile) {
       compile->release();
       session->forget_if_done(*compile);

@@ -34,7 +34,6 @@ HOOKS = {
     PATTERNS + "GraphPatternEntry.apply": "attention",
     PATTERNS + "ReplacementPatternEntry.apply": "attention",
 }
-# These only look before, or only after: a failure on the other side is made all the same.
 BY_NAME = {recipe.name: recipe for recipe in RECIPES}
 
 

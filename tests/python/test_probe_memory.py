@@ -101,7 +101,7 @@ def compile_tiny(number: int) -> None:
 
     x, y = torch.ones(4), torch.ones(4)
     with torch.no_grad():
-        compile_fx(torch.fx.symbolic_trace(Tiny()), [x, y])([x, y])
+        compile_fx(torch.fx.symbolic_trace(Tiny()), [x, y])(x, y)
 
 
 def growth(compiles: int, warm: int) -> tuple[float, float]:
