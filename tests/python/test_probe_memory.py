@@ -119,7 +119,7 @@ def growth(compiles: int, warm: int) -> tuple[float, float]:
 @pytest.mark.parametrize("compiles", [60, pytest.param(1000, marks=pytest.mark.long)])
 def test_memory_of_many_compiles_is_flat(tmp_path, compiles):
     with settings(BY_NAME["mlp"]):
-        without = growth(compiles // 3, warm=12)
+        without = growth(compiles // 2, warm=12)
         capture = open_capture(tmp_path / "c.ndjson")
         try:
             seen = growth(compiles, warm=6)

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 import torch._dynamo  # noqa: E402
 from capture_view import CaptureView  # noqa: E402
+from model_recipes import MODELS  # noqa: E402
 from recipes import RECIPES, Recipe, eager, settings  # noqa: E402
 from torch._inductor.graph import GraphLowering  # noqa: E402
 
@@ -23,7 +24,8 @@ PROVENANCE = (0, 1, 2)
 PAIRS = [(level, provenance) for level in LEVELS for provenance in PROVENANCE]
 # These are captured twice: every kind of compile, one of each.
 TWICE = {"mlp_training", "cnn_frozen", "conditional_training", "graph_break_training", "custom_ops", "dynamic_sizes", "twins"}
-CAPTURED = [recipe for recipe in RECIPES if not recipe.skip]
+ALL = RECIPES + MODELS
+CAPTURED = [recipe for recipe in ALL if not recipe.skip]
 
 
 @dataclass
@@ -156,15 +158,21 @@ def check_keys(recipe: Recipe, view: CaptureView) -> None:
         assert len(set(keys)) == len(keys), f"two graphs of {stage} can't be told apart: {keys}"
 
 
+def require_package(recipe: Recipe) -> None:
+    if recipe.needs:
+        pytest.importorskip(recipe.needs, reason=f"`make test-long` installs {recipe.needs}")
+
+
 def parameters(recipes: list[Recipe]) -> list:
     return [pytest.param(recipe, id=recipe.name, marks=[pytest.mark.long] if recipe.long else []) for recipe in recipes]
 
 
-@pytest.mark.parametrize("recipe", parameters(RECIPES))
+@pytest.mark.parametrize("recipe", parameters(ALL))
 def test_recipe(recipe, tmp_path, run_kerntrail, shares):
     """Once at a level and a provenance level of its own: over all recipes, every pair occurs."""
     if recipe.skip:
         pytest.skip(recipe.skip)
+    require_package(recipe)
     level, provenance = PAIRS[CAPTURED.index(recipe) % len(PAIRS)]
     with settings(recipe):
         expected = recipe.run(eager)
@@ -185,7 +193,7 @@ def test_every_pair_of_levels_occurs():
     often = [recipe for recipe in CAPTURED if not recipe.long]
     assert {PAIRS[CAPTURED.index(recipe) % len(PAIRS)] for recipe in often} == set(PAIRS)
     assert TWICE <= {recipe.name for recipe in often}
-    names = [recipe.name for recipe in RECIPES]
+    names = [recipe.name for recipe in ALL]
     assert len(set(names)) == len(names)
 
 
@@ -193,6 +201,7 @@ def test_every_pair_of_levels_occurs():
 @pytest.mark.parametrize("recipe", parameters(CAPTURED))
 def test_no_level_changes_the_code(recipe, tmp_path, run_kerntrail, shares):
     """The full product of levels and provenance levels."""
+    require_package(recipe)
     for provenance in PROVENANCE:
         plain = run_compiled(recipe, provenance)
         for level in LEVELS:
