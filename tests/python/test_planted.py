@@ -209,3 +209,151 @@ def test_planted_in_fx_passes(tmp_path, run_kerntrail, slot, fields, planting, t
             assert damage.damaged, f"nothing was planted: {kind} {field}"
             score.add(f"{kind}, {field}", {(title, field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
     score.check(title)
+
+
+# -- our back end: passes over its operations, and what writes its files -------------------------------------------------
+
+IR_FIELDS = ("origins", "origin_node", "history")
+
+
+def rebuilt(graph: Any, old: Any, forgotten: str) -> None:
+    """A new buffer under the old one's name, whose maker forgot one field."""
+    from torch._inductor import ir
+
+    from kerntrail.spyre import ir_passes, provenance
+
+    new = ir.ComputedBuffer(name=old.get_name(), layout=old.layout, data=old.data)
+    if forgotten != "origins":
+        new.origins.update(old.origins)
+    if forgotten != "origin_node":
+        object.__setattr__(new, "origin_node", old.origin_node)
+    history = getattr(old, provenance.HISTORY_ATTRIBUTE, ())
+    if history and forgotten != "history":
+        setattr(new, provenance.HISTORY_ATTRIBUTE, history)
+    ir_passes._take_place(graph, old, new)
+
+
+def plant_in_operations(graph: Any, kind: str, field: str) -> set[str]:
+    from kerntrail.spyre import provenance
+
+    products = [op for op in graph.operations if getattr(op.data, "reduction_type", None) == "batchmatmul"]
+    operation, other = products
+    attribute = provenance.HISTORY_ATTRIBUTE if field == "history" else field
+    mine, its = getattr(operation, attribute), getattr(other, attribute)
+
+    def give(op: Any, value: Any) -> None:
+        object.__setattr__(op, attribute, value)
+
+    name = operation.get_operation_name()
+    if kind == "forget on create":
+        rebuilt(graph, operation, field)
+    elif kind == "swap":
+        give(operation, its)
+        give(other, mine)
+        return {name, other.get_operation_name()}
+    elif kind == "neighbour":
+        give(operation, its)
+    elif kind == "drop" and field == "history":
+        delattr(operation, attribute)
+    elif kind == "drop" and field == "origins":
+        mine.clear()
+    else:
+        give(operation, {"origins": type(operation.origins)(), "origin_node": None, "history": ()}[field])
+    return {name}
+
+
+RULES = {"a": "origins", "b": "origin_node", "c": "history", "d": "origins", "e": "origins"}
+
+
+def reported_by_rules(run_kerntrail: Any, capture: Path, planted_pass: str) -> set[Finding]:
+    """Broken rules and wrong values; what follows from them on the same operation in the same pass is one with them."""
+    done = run_kerntrail("drops", capture, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (part,) = json.loads(done.stdout)["parts"]
+    out = {(found["pass"]["name"], RULES[found["rule"]], found["name"]) for found in part["findings"] if "intent" not in found}
+    out |= {(part["sites"][m["site"]]["title"], m["field"], m["name"]) for m in part["marks"] if m["quality"] == "overwritten"}
+    for loss in part["losses"]:
+        site = part["sites"][loss["site"]]["title"]
+        if site == planted_pass or "ir_p" in site:
+            out.add((planted_pass, loss["field"] if loss["field"] in IR_FIELDS else "origins", loss["name"]))
+    return out
+
+
+def on_operations(path: Path, plant: Callable[[Any], None]) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64)).eval()
+    torch._dynamo.reset()
+    with kerntrail.capture(path, replace=True), torch.no_grad():
+        torch.compile(model, backend="kerntrail_spyre", options={"restickify": True, "pre_scheduling_passes": [plant]})(torch.randn(2, 64))
+
+
+def test_planted_in_a_pre_scheduling_pass(tmp_path, run_kerntrail):
+    score = Score()
+    for field in IR_FIELDS:
+        for kind in KINDS:
+            damaged: set[str] = set()
+
+            def planted_in_operations(graph, kind=kind, field=field, damaged=damaged):
+                damaged |= plant_in_operations(graph, kind, field)
+
+            on_operations(tmp_path / "c.ndjson", planted_in_operations)
+            assert damaged, f"nothing was planted: {kind} {field}"
+            expected = {("planted_in_operations", field, name) for name in damaged}
+            score.add(f"{kind}, {field}", expected, reported_by_rules(run_kerntrail, tmp_path / "c.ndjson", "planted_in_operations"))
+    score.check("planted_in_operations")
+
+
+def damage_files(folder: Path, kind: str) -> set[str]:
+    """What a serialiser may do wrong with the handles of a bundle of three or more files."""
+    files = [folder / f"sdsc_{i}.json" for i in (1, 2)]
+    contents = [json.loads(file.read_text()) for file in files]
+    (mine,), (its,) = (list(content.values()) for content in contents)
+    assert mine["debug_handle_"]["id"] != its["debug_handle_"]["id"]
+    damaged = {files[0].name}
+    if kind in ("drop", "forget on create"):
+        del mine["debug_handle_"]
+    elif kind == "drop the value":
+        mine["debug_handle_"] = None
+    elif kind == "neighbour":
+        mine["debug_handle_"] = its["debug_handle_"]
+    else:
+        mine["debug_handle_"], its["debug_handle_"] = its["debug_handle_"], mine["debug_handle_"]
+        damaged.add(files[1].name)
+    for file, content in zip(files, contents, strict=True):
+        file.write_text(json.dumps(content, indent=2))
+    return damaged
+
+
+class DamagingNative:
+    """Stands in for the extension in the module that executes a generated wrapper: writes the bundle, then damages it."""
+
+    def __init__(self, native: Any, kind: str) -> None:
+        self.native, self.kind = native, kind
+        self.damaged: set[str] = set()
+        self.spyre = self
+
+    def build_kernel(self, op_specs: str, output_dir: str) -> Any:
+        kernel = self.native.spyre.build_kernel(op_specs, output_dir)
+        self.damaged |= damage_files(Path(output_dir), self.kind)
+        return kernel
+
+
+def test_planted_in_the_serialiser(tmp_path, run_kerntrail, monkeypatch):
+    from kerntrail.spyre import async_compile
+
+    score = Score()
+    native = async_compile._native
+    for kind in KINDS:
+        damaging = DamagingNative(native, kind)
+        monkeypatch.setattr(async_compile, "_native", damaging)
+        on_operations(tmp_path / "c.ndjson", lambda graph: None)
+        done = run_kerntrail("drops", tmp_path / "c.ndjson", "--format", "json")
+        (part,) = json.loads(done.stdout)["parts"]
+        got = {(part["sites"][loss["site"]]["title"], loss["field"], loss["name"]) for loss in part["losses"]
+               if part["sites"][loss["site"]].get("to") == "superdsc"}
+        got |= {("between op_spec and superdsc", mark["field"], mark["name"]) for mark in part["marks"]
+                if mark["quality"] == "conflict" and mark["field"] == "debug_handle"}
+        expected = {("between op_spec and superdsc", "debug_handle", name) for name in damaging.damaged}
+        assert expected, f"nothing was planted: {kind}"
+        score.add(kind, expected, {found for found in got if found[1] == "debug_handle"})
+    score.check("the serialiser")
