@@ -29,7 +29,9 @@ void observe_light(HookSite& site, const Observer& observer, bool fail, Call& ca
   if (PyErr_Occurred()) clear_error();
   if (site.clock) {
     const auto spent = std::chrono::steady_clock::now() - start;
-    *site.clock += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+    const auto ns = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+    *site.clock += ns;
+    site.spent_ns += ns;
   }
 }
 

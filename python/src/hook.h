@@ -49,6 +49,7 @@ struct HookSite {
   bool active = false;
   // Nanoseconds spent inside observers; light ones add to it themselves.
   std::shared_ptr<std::atomic<std::uint64_t>> clock;
+  std::uint64_t spent_ns = 0;  // of the clock above, in this hook's own observers
   bool light = false;  // runs on every FX node: without lock and clock, and it may only touch its own thread's state
   bool fail_before = false;  // tests: the observer throws on purpose
   bool fail_after = false;

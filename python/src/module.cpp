@@ -68,6 +68,7 @@ nb::list hook_states(const Handle& handle) {
     row["errors"] = site->record.errors;
     row["last_error"] = site->record.last_error;
     row["restored"] = site->record.restored;
+    row["seconds"] = static_cast<double>(site->spent_ns) * 1e-9;
     out.append(row);
   }
   return out;

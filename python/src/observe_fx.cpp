@@ -205,23 +205,40 @@ class NodeReader {
     const nb::object dtype = attribute(value, "dtype"), shape = attribute(value, "shape");
     if (!dtype.is_valid() || !shape.is_valid()) return base::Json(python_type_name(value));
     base::Json out = base::JsonObject{};
-    out.set("dtype", base::Json(base::replace_all(text(dtype).value_or(""), "torch.", "")));
+    out.set("dtype", base::Json(base::replace_all(shared_text(dtype), "torch.", "")));
     out.set("shape", plain_json(shape));
     if (const nb::object strides = call_method(value, "stride"); strides.is_valid())
       out.set("strides", plain_json(strides));
-    out.set("device", base::Json(text(attribute(value, "device")).value_or("")));
+    nb::object device = attribute(value, "fake_device");  // of a fake tensor; `device` asks for the same the long way
+    if (!is_valid(device)) device = attribute(value, "device");
+    out.set("device", base::Json(shared_text(device)));
     return out;
+  }
+
+  // str() of objects that never change what they print and that many values share.
+  std::string shared_text(nb::handle object) {
+    if (!object.is_valid()) return {};
+    const Observation shown = cached(kShared, object, [&](nb::handle v, Observation& o) { o = text_value(v); });
+    return std::string(recorder_.text_of(shown.text));
   }
 
   Observation keys_value(nb::handle meta) {
     if (!meta.is_valid() || !PyDict_Check(meta.ptr())) return unreadable();
-    std::vector<std::string> keys;
     PyObject *k, *v;
-    for (Py_ssize_t pos = 0; PyDict_Next(meta.ptr(), &pos, &k, &v);) keys.push_back(text(k).value_or("<key>"));
+    std::uint64_t signature = 1;
+    for (Py_ssize_t pos = 0; PyDict_Next(meta.ptr(), &pos, &k, &v);) signature = base::hash64(address(k), signature);
+    // Most nodes of a graph have the same keys, and those are the same objects.
+    if (const auto known = compile_.key_lists.find(signature); known != compile_.key_lists.end()) return known->second;
+    std::vector<std::string> keys;
+    for (Py_ssize_t pos = 0; PyDict_Next(meta.ptr(), &pos, &k, &v);) {
+      keys.push_back(text(k).value_or("<key>"));
+      compile_.keep.push_back(nb::borrow(k));
+    }
     std::sort(keys.begin(), keys.end());
     base::JsonArray json(keys.begin(), keys.end());
     Observation o = json_value(base::Json(std::move(json)));
     if (keys.empty()) o.state = State::kEmpty;
+    compile_.key_lists.emplace(signature, o);
     return o;
   }
 

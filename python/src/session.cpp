@@ -57,6 +57,7 @@ void CompileState::release() {
   units.clear();
   graphs.clear();
   for (auto& role : values) role.clear();
+  key_lists.clear();
   keep.clear();
   ir_passes.reset();
   if (awaits_backward()) return;
@@ -116,7 +117,9 @@ void Session::run_guarded(HookSite& site, const std::function<void()>& body) {
       recorder_->force_full();
     }
   }
-  *observer_ns_ += thread_cpu_ns() - start;
+  const std::uint64_t spent = thread_cpu_ns() - start;
+  *observer_ns_ += spent;
+  site.spent_ns += spent;
   observing = false;
 }
 

@@ -53,7 +53,7 @@ struct CachedValue {
 };
 
 // What a live object was read as: one object can be a node's target and another's original_aten.
-enum ValueRole : std::size_t { kTarget, kArgs, kType, kTracked, kRoleCount };
+enum ValueRole : std::size_t { kTarget, kArgs, kType, kTracked, kShared, kRoleCount };
 
 // Names of a graph that later graphs refer to by (id(graph), name) in from_node.
 struct NamedGraph {
@@ -83,6 +83,7 @@ struct CompileState {
   std::unordered_map<PyObject*, UnitId> units;
   std::unordered_map<PyObject*, GraphId> graphs;
   std::array<std::unordered_map<PyObject*, CachedValue>, kRoleCount> values;
+  std::unordered_map<std::uint64_t, Observation> key_lists;  // by identities of metadata keys
   std::vector<nb::object> keep;
   std::unordered_map<PyObject*, NodeBirth> births;                     // by node
   std::unordered_map<PyObject*, std::unique_ptr<GraphWatch>> watches;  // by graph

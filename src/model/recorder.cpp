@@ -250,6 +250,10 @@ LocId Recorder::loc(const Loc& loc) {
   return found->second;
 }
 
+std::string_view Recorder::text_of(TextId id) const {
+  return index(id) < state_->text_storage.size() ? std::string_view(state_->text_storage[index(id)]) : std::string_view();
+}
+
 CompileId Recorder::compile(const Compile& compile) {
   if (!state_->open(RecordKind::kCompile)) return CompileId::kNone;
   const CompileId id = id_at<CompileId>(state_->compiles.size());

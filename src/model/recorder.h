@@ -43,6 +43,7 @@ class Recorder {
   // Interning: equal content gives the same id; written at first use. Ill-formed UTF-8 is repaired (U+FFFD).
   TextId text(std::string_view text);
   TextId json(std::string_view compact_json);
+  std::string_view text_of(TextId id) const;  // empty for kNone
   LocId loc(const Loc& loc);
 
   CompileId compile(const Compile& compile);
