@@ -115,6 +115,8 @@ void DropFinder::judge(const Where& where) {
   } else if (!seen.carrier.empty()) {
     why.reason = Reason::kCarriedBy;
     cell.carrier = seen.carrier;
+  } else if (cell.carrier = held_by_members(where, unit, field); !cell.carrier.empty()) {
+    why.reason = Reason::kCarriedBy;
   } else if (claim_names_it(where, unit, field)) {
     why.reason = Reason::kCarriedBy;
     cell.carrier = "claim";
@@ -146,6 +148,22 @@ std::string_view DropFinder::forward_copy(const ColumnUnit& unit, AttrId field) 
     const Observation* keys = present(capture_, unit.unit, names_["keys"], unit.snapshot);
     if (keys != nullptr && capture_.text(keys->text).find('"' + std::string(copy) + '"') != std::string_view::npos)
       return copy;
+  }
+  return {};
+}
+
+// A group holds its operations, and with them all that they hold.
+std::string_view DropFinder::held_by_members(const Where& where, const ColumnUnit& unit, AttrId field) const {
+  if (capture_.units[index(unit.unit)].kind != UnitKind::kGroup) return {};
+  const Observation* members = present(capture_, unit.unit, names_["operations"], unit.snapshot);
+  if (members == nullptr) return {};
+  for (std::size_t above = where.column; above-- > 0;) {
+    for (UnitId member : members->refs) {
+      const FieldUnit* cell = cell_of(above, member, field);
+      if (cell == nullptr) continue;
+      const bool carried = cell->state != State::kUnreadable && cell->reason == Reason::kCarriedBy;
+      if (cell->state == State::kPresent || carried) return "operations";
+    }
   }
   return {};
 }
@@ -348,6 +366,7 @@ Absence DropFinder::base(UnitId unit, AttrId field) const {
     if (cell == nullptr) continue;
     const bool later = cell->state == State::kPresent || cell->reason == Reason::kNotCreatedYet;
     result.reason = later ? Reason::kNeverMade : cell->reason;
+    if (result.reason == Reason::kCarriedBy) result.reason = Reason::kUnknown;  // it had no slot of its own to lose
     result.loss = cell->loss;
     result.root = cell->root;
     return result;

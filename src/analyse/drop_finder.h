@@ -62,6 +62,7 @@ class DropFinder {
   void judge(const Where& where);
   std::string_view forward_copy(const ColumnUnit& unit, AttrId field) const;
   bool is_of_autograd(UnitId unit) const;
+  std::string_view held_by_members(const Where& where, const ColumnUnit& unit, AttrId field) const;
   bool claim_names_it(const Where& where, const ColumnUnit& unit, AttrId field);
   Absence absence(const Where& where, const ColumnUnit& unit, AttrId field);
   std::optional<Absence> lost_in_place(UnitId unit, AttrId field, SnapshotId until);

@@ -270,14 +270,19 @@ Drops DropBuilder::build(const Pipeline& pipeline, EdgeFinder& edges, const std:
 }
 
 void DropBuilder::follow_passes(const Pipeline& pipeline, EdgeFinder& edges, Drops& result) const {
-  result.findings = observer_findings(capture_, passes_, intents_, pipeline.compile, pipeline.direction);
+  const auto shown = [&](auto test) { return std::any_of(result.stages.begin(), result.stages.end(), test); };
+  const bool ir = shown([&](const StageTally& s) { return capture_.stages[index(s.stage)].layer == "IR"; });
+  if (ir) {
+    result.findings = observer_findings(capture_, passes_, intents_, pipeline.compile, pipeline.direction);
+  }
   const FateFinder fates(capture_, passes_, intents_);
   tally_passes(capture_, passes_, fates, result);
   for (std::size_t b = 1; b < pipeline.columns.size(); ++b) {
     const Column& first = pipeline.columns[b - 1];
     const Column& next = pipeline.columns[b];
     const bool nodes = next.layer == "FX" || next.key == "ir_post_pass";
-    if (first.layer == next.layer && nodes && belongs_to(capture_, pipeline, first.key))
+    const auto is = [&](const std::string& key) { return shown([&](const StageTally& t) { return t.key == key; }); };
+    if (first.layer == next.layer && nodes && is(first.key) && is(next.key))
       result.intervals.push_back(fates.between(pipeline, edges, b - 1, b));
   }
 }

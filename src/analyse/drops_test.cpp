@@ -355,6 +355,65 @@ TEST_F(DropsTest, AnIntentHidesNoLossOfAUnitWhoseSourceHadTheFieldNorOfASurvivor
   EXPECT_EQ(post(again->front(), "stack_trace", a_).reason, Reason::kSynthesised);
 }
 
+TEST_F(DropsTest, AGroupCarriesWhatItsOperationsHold) {
+  enter();
+  const GraphId ir = b_.graph(compile_, "ir", "inference");
+  const UnitId op = b_.unit(ir, UnitKind::kOperation);
+  b_.snapshot("ir_pre_pass", ir, {b_.seen(op).text("name", "op0").refs("origins", {a_}).ref("origin_node", a_)});
+  const GraphId groups_graph = b_.graph(compile_, "schedule", "inference");
+  const UnitId group = b_.unit(groups_graph, UnitKind::kGroup);
+  b_.recorder().link("fuse", {op}, {group});
+  const StageId schedule = b_.recorder().stage({"schedule", "Schedule", "group", "IR", 80});
+  const std::vector<model::ObservedUnit> groups{b_.seen(group).refs("operations", {op}).value()};
+  b_.recorder().snapshot(schedule, groups_graph, groups);
+  const Drops found = judged();
+  for (const char* field : {"stack_trace", "origins", "origin_node", "original_aten"}) {
+    const FieldUnit& there = cell(found, "schedule", field, group);
+    EXPECT_EQ(there.reason, Reason::kCarriedBy) << field;
+    EXPECT_EQ(there.carrier, "operations") << field;
+  }
+  EXPECT_EQ(cell(found, "schedule", "traceback", group).reason, Reason::kInheritedGap);
+}
+
+TEST_F(DropsTest, AKernelsClaimNamesTheNodesOfItsOperations) {
+  enter();
+  const GraphId ir = b_.graph(compile_, "ir", "inference");
+  const GraphId kernels = b_.graph(compile_, "kernel", "inference");
+  const UnitId op = b_.unit(ir, UnitKind::kOperation);
+  b_.snapshot("ir_pre_pass", ir, {b_.seen(op).text("name", "op0").refs("origins", {a_}).ref("origin_node", a_)});
+  const UnitId claimed = b_.unit(kernels, UnitKind::kKernel);
+  const UnitId unclaimed = b_.unit(kernels, UnitKind::kKernel);
+  for (UnitId kernel : {claimed, unclaimed}) b_.recorder().link("define_kernel", {op}, {kernel});
+  b_.recorder().claim(claimed, "compiler", "origins", {a_, c_});
+  b_.snapshot("kernel", kernels, {b_.seen(claimed).text("name", "k0"), b_.seen(unclaimed).text("name", "k1")});
+  const Drops found = judged();
+  EXPECT_EQ(cell(found, "kernel", "origin_node", claimed).carrier, "claim");
+  EXPECT_EQ(cell(found, "kernel", "origin_node", unclaimed).reason, Reason::kDropped);
+}
+
+TEST_F(DropsTest, LinesThatOnlySomeNeighboursHadAreNoEvidence) {
+  CaptureBuilder b;
+  const CompileId compile = b.compile("inductor");
+  const GraphId pre = b.graph(compile, "fx");
+  const GraphId post = b.graph(compile, "fx", "inference");
+  const UnitId one = b.unit(pre, UnitKind::kFxNode);
+  const UnitId two = b.unit(pre, UnitKind::kFxNode);
+  const UnitId later = b.unit(post, UnitKind::kFxNode);
+  b.snapshot("fx_pre_grad", pre,
+             {b.seen(one)
+                  .text("name", "a")
+                  .stack("m.py", 1, "x")
+                  .json("source_fn_stack", "[]", "list")
+                  .json("nn_module_stack", R"({"fc":1})", "dict"),
+              b.seen(two).text("name", "b").stack("m.py", 1, "x").json("source_fn_stack", "[]", "list")});
+  b.snapshot("fx_post_grad", post, {b.seen(later).text("name", "c").stack("m.py", 1, "x")});
+  const Capture capture = b.finish();
+  const auto all = drops(capture);
+  ASSERT_TRUE(all);
+  EXPECT_EQ(cell(all->front(), "fx_post_grad", "source_fn_stack", later).reason, Reason::kDropped);
+  EXPECT_EQ(cell(all->front(), "fx_post_grad", "nn_module_stack", later).reason, Reason::kUnknown);
+}
+
 TEST_F(DropsTest, UnknownOnlyWhereNothingIsKnown) {
   CaptureBuilder b;
   const CompileId compile = b.compile("inductor");
@@ -586,6 +645,35 @@ TEST_F(DropsTest, FatesOfAPassAndOfAnIntervalAddUp) {
   EXPECT_EQ(interval.from, "fx_aten");
   EXPECT_EQ(interval.entering, 7U);
   EXPECT_EQ(interval.fates[static_cast<std::size_t>(Fate::kSurvived)], 2U);
+}
+
+TEST_F(DropsTest, AChainOfNoOpsIsElidedAndTheInsideOfAMatchReplaced) {
+  std::vector<UnitId> chain{fresh(), fresh()};
+  b_.snapshot("fx_aten", graph_,
+              {aten(a_, "sin", 1), aten(chain[0], "noop", 1, {a_}), aten(chain[1], "noop_1", 1, {chain[0]}),
+               aten(c_, "cos", 2, {chain[1]})});
+  const PassId noops = begin("remove_noop_ops");
+  Pass done;
+  done.erased = chain;
+  done.replaced = {{chain[0], a_}, {chain[1], a_}};
+  b_.recorder().end_pass(noops, done);
+  const PassId fuse = begin("fuses");
+  const UnitId made = fresh();
+  born({made, fuse, "match", "p", LocId::kNone, LocId::kNone, {a_, c_}});
+  look(fuse, graph_, {aten(made, "y", 1)});
+  done = {};
+  done.created = {made};
+  done.erased = {a_, c_};
+  done.replaced = {{c_, made}};
+  b_.recorder().end_pass(fuse, done);
+  b_.snapshot("fx_post_grad", graph_, {aten(made, "y", 1)});
+  const Drops found = judged();
+  EXPECT_EQ(fate_in(found, noops, chain[0]), Fate::kElided);
+  EXPECT_EQ(fate_in(found, noops, chain[1]), Fate::kElided);
+  EXPECT_TRUE(found.passes.front().leavers.front().declared);
+  UnitId by{};
+  EXPECT_EQ(fate_in(found, fuse, a_, &by), Fate::kReplaced);
+  EXPECT_EQ(by, made);
 }
 
 TEST_F(DropsTest, AConstantThatTakesOverFolds) {

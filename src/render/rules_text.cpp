@@ -56,7 +56,8 @@ std::string rules_markdown() {
       "\n## Declared intents\n\nWhat is by design is declared, shown as declared and never counted as a loss; it never "
       "covers units or fields beyond what it names. `synthesises`: new units of the pass need no source, unless they "
       "stand for units that a pattern matched or whose uses they took over. `removes`: what it takes away needs no "
-      "survivor. `remaps`: it may change or drop the fields. `kerntrail drops --intents FILE` adds your own (`schemas/intents.schema.json`). Built in:\n\n";
+      "survivor. `remaps`: it may change or drop the fields. `kerntrail drops --intents FILE` adds your own "
+      "(`schemas/intents.schema.json`). Built in:\n\n";
   return out + intents_table();
 }
 

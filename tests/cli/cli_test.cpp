@@ -263,7 +263,8 @@ TEST_F(Cli, ValidateAndInfo) {
 TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.exit, 0);
-  for (const char* verb : {"record", "audit", "report", "matrix", "lineage", "drops", "rules", "export", "info", "validate"}) {
+  for (const char* verb :
+       {"record", "audit", "report", "matrix", "lineage", "drops", "rules", "export", "info", "validate"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
     const Outcome own = run({verb, "--help"});
     EXPECT_EQ(own.exit, 0) << verb;
