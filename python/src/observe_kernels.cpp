@@ -74,8 +74,7 @@ void ask_for_comment(PendingGraph& graph, nb::handle node_schedule, const std::v
     graph.commented = node_schedule.ptr();
     graph.comment = text(result[0]).value_or("");
     graph.detailed = text(result[1]).value_or("");
-  } catch (const nb::python_error&) {
-  }
+  } catch (const nb::python_error&) {}
 }
 
 // The name of a sub-graph's lowering is the name of its function in the wrapper.
@@ -102,12 +101,9 @@ struct ClassRow {
 };
 
 // First row that any operation of the kernel has among its bases. What is left is a loop nest.
-constexpr ClassRow kClasses[] = {{"TemplateBuffer", "template"},
-                                 {"UserDefinedTritonKernel", "user"},
-                                 {"FallbackKernel", "fallback"},
-                                 {"ScatterFallback", "fallback"},
-                                 {"IndexPutFallback", "fallback"},
-                                 {"InplaceBernoulliFallback", "fallback"},
+constexpr ClassRow kClasses[] = {{"TemplateBuffer", "template"},   {"UserDefinedTritonKernel", "user"},
+                                 {"FallbackKernel", "fallback"},   {"ScatterFallback", "fallback"},
+                                 {"IndexPutFallback", "fallback"}, {"InplaceBernoulliFallback", "fallback"},
                                  {"ExternKernel", "extern"}};
 
 std::string kernel_class(const std::vector<nb::object>& operations) {
@@ -167,8 +163,7 @@ std::vector<UnitId> add_operations(Session& session, Frame& frame, PendingKernel
   return fresh;
 }
 
-void link_operations(Session& session, Frame& frame, PendingKernel& kernel,
-                     const std::vector<nb::object>& operations) {
+void link_operations(Session& session, Frame& frame, PendingKernel& kernel, const std::vector<nb::object>& operations) {
   auto fresh = add_operations(session, frame, kernel, operations, true);
   if (!fresh.empty()) session.recorder().link("define_kernel", std::move(fresh), {kernel.observed.unit});
 }
@@ -210,8 +205,8 @@ void add_mapping(Session& session, Frame& frame, PendingKernel& kernel, const st
       if (!node.is_valid()) break;
       const std::string name = text(attribute(node, "name")).value_or("");
       if (std::find(names.begin(), names.end(), name) == names.end()) continue;
-      add_unique(kernel.mapped,
-                 unit_of_node(session, *frame.compile, node, "a node mapped to a kernel, outside every captured graph"));
+      add_unique(kernel.mapped, unit_of_node(session, *frame.compile, node,
+                                             "a node mapped to a kernel, outside every captured graph"));
     }
     if (PyErr_Occurred()) clear_error();
   }

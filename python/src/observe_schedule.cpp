@@ -65,7 +65,9 @@ std::set<std::string> names_in(nb::handle owner, const char* set) {
 base::Json outcomes(const PendingGroup& group, const std::set<std::string>& removed) {
   base::JsonArray out;
   for (const PendingGroup::Member& member : group.members) {
-    const char* fate = member.node_class == "NopKernelSchedulerNode" ? "nop" : group.members.size() > 1 ? "fused" : "alone";
+    const char* fate = member.node_class == "NopKernelSchedulerNode" ? "nop"
+                       : group.members.size() > 1                    ? "fused"
+                                                                     : "alone";
     const bool gone = !member.buffers.empty() && std::all_of(member.buffers.begin(), member.buffers.end(),
                                                              [&](const auto& name) { return removed.contains(name); });
     out.push_back(base::JsonObject{{"operation", member.name},
@@ -89,10 +91,10 @@ void note_dead(Session& session, const PendingSchedule& schedule, CompileId comp
     if (!scheduled.contains(name)) dead.push_back(std::move(name));
   }
   if (dead.empty()) return;
-  session.recorder().note({"operation-not-scheduled", Severity::kInfo,
-                           fmt::format("in no group after fusion, so that no kernel computes them: {}",
-                                       base::join(dead, ", ")),
-                           compile, schedule.graph});
+  session.recorder().note(
+      {"operation-not-scheduled", Severity::kInfo,
+       fmt::format("in no group after fusion, so that no kernel computes them: {}", base::join(dead, ", ")), compile,
+       schedule.graph});
 }
 
 }  // namespace

@@ -178,7 +178,8 @@ class KernelWriter {
     const PendingKernel& kernel = graph_.kernels[i];
     model::ObservedUnit out = kernel.observed;
     if (!kernel.kernel_class.empty()) out.attrs.push_back({attr.kernel_class, text_of(session_, kernel.kernel_class)});
-    if (!kernel.ir_classes.empty()) out.attrs.push_back({attr.ir_classes, json_of(session_, list_json(kernel.ir_classes))});
+    if (!kernel.ir_classes.empty())
+      out.attrs.push_back({attr.ir_classes, json_of(session_, list_json(kernel.ir_classes))});
     add_handles(kernel, out);
     if (graph_.wrapper) {
       base::JsonArray entries;
@@ -267,9 +268,10 @@ class KernelWriter {
       if (called > registered) {
         const Call& last = calls_.calls[by_kernel_[i].back()];
         note("kernel-not-registered", Severity::kWarning,
-             fmt::format("{} is called {} time{}, registered {}: the compiler's own provenance does not know it (line {} "
-                         "of the wrapper: {})",
-                         id, called, called == 1 ? "" : "s", registered, last.text.line, last.text.text));
+             fmt::format(
+                 "{} is called {} time{}, registered {}: the compiler's own provenance does not know it (line {} "
+                 "of the wrapper: {})",
+                 id, called, called == 1 ? "" : "s", registered, last.text.line, last.text.text));
       }
       if (!graph_.wrapper || called > 0 || calls_.mentioned.contains(kernel.name)) continue;
       if (kernel.defined > 0) {

@@ -15,8 +15,8 @@ using base::trim;
 constexpr std::array<std::string_view, 5> kKernelNamespaces{"extern_kernels.", "torch.ops.", "aten.", "inductor_ops.",
                                                             "_quantized."};
 // Lines of C++ that declare what others call.
-constexpr std::array<std::string_view, 10> kDeclarations{"extern ", "void ",   "static ",   "inline ", "template",
-                                                         "#",       "typedef", "AOTI_TORCH_EXPORT", "//", "using "};
+constexpr std::array<std::string_view, 10> kDeclarations{
+    "extern ", "void ", "static ", "inline ", "template", "#", "typedef", "AOTI_TORCH_EXPORT", "//", "using "};
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
@@ -175,12 +175,12 @@ class Scanner {
   }
 
   const std::unordered_set<std::string>& kernels_;
-  std::string quote_;     // of the string literal that the next line begins in
+  std::string quote_;  // of the string literal that the next line begins in
   bool expects_cpp_ = false, cpp_ = false;
   std::string function_;  // empty at the module's own level
   std::int64_t number_ = 0;
   std::unordered_map<std::string, std::vector<Step>> steps_;  // by function
-  std::vector<std::string> order_;                            // functions as they are defined
+  std::vector<std::string> order_;  // functions as they are defined
   std::unordered_set<std::string> visited_;
   WrapperText result_;
 };

@@ -88,7 +88,8 @@ TEST(WrapperText, AKernelMayBeUsedWithoutBeingCalled) {
 }
 
 TEST(WrapperText, ARecursionEnds) {
-  const auto calls = wrapper_calls("def call(args):\n    body(args)\n\ndef body(args):\n    call(args)\n    k(a)\n", {"k"});
+  const auto calls =
+      wrapper_calls("def call(args):\n    body(args)\n\ndef body(args):\n    call(args)\n    k(a)\n", {"k"});
   EXPECT_EQ(names(calls), Names{"k"});
 }
 

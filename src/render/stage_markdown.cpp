@@ -88,7 +88,8 @@ std::string calls_cell(const DetailRow& row) {
 }
 
 std::string kernel_table(const StageTable& table) {
-  const bool numbered = std::any_of(table.rows.begin(), table.rows.end(), [](const auto& r) { return !r.handles.empty(); });
+  const bool numbered =
+      std::any_of(table.rows.begin(), table.rows.end(), [](const auto& r) { return !r.handles.empty(); });
   std::vector<std::string> first{"Kernel", "class", "calls", "operations", "fx origins"};
   if (numbered) first.insert(first.begin() + 3, "debug handles");
   std::string out = md_header(with_fields(first, table, {}));

@@ -26,11 +26,12 @@ UnitId add_group(CaptureBuilder& b, GraphId graph, UnitId operation) {
   const StageId schedule = b.recorder().stage({"schedule", "Schedule", "group", "IR", 80});
   b.recorder().attr_kind({"operations", ValueType::kRefs, "", "", false});
   const UnitId group = b.unit(graph, UnitKind::kGroup);
-  const auto seen = b.seen(group)
-                        .text("name", "op0")
-                        .text("group_class", "SchedulerNode")
-                        .refs("operations", {operation}, "list")
-                        .json("outcomes", R"([{"operation":"op0","buffers":["buf0"],"outcome":"alone","removed":false}])");
+  const auto seen =
+      b.seen(group)
+          .text("name", "op0")
+          .text("group_class", "SchedulerNode")
+          .refs("operations", {operation}, "list")
+          .json("outcomes", R"([{"operation":"op0","buffers":["buf0"],"outcome":"alone","removed":false}])");
   b.recorder().snapshot(schedule, graph, std::vector{seen.value()});
   b.recorder().link("fuse", {operation}, {group});
   return group;
