@@ -34,6 +34,7 @@ enum class Evidence : std::uint8_t {
   kFromNode,     // the node's own `from_node` chain
   kOrigins,      // the `origins` that the compiler keeps
   kHandle,       // equal debug handle ids
+  kBirth,        // a pass, a copy or an interpreter was seen making the node of others
   kClaim,        // the compiler's claim about a kernel
   kLocation,     // equal user source location
   kSibling,      // the unit has no source; the units lowered together with it have

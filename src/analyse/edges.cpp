@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "analyse/handles.h"
+#include "analyse/pass_index.h"
 
 namespace kerntrail {
 
@@ -22,7 +23,7 @@ struct EvidenceRow {
 };
 
 // By Evidence. Derived: nothing recorded says so, it follows from equal locations or from the graph.
-constexpr std::array<EvidenceRow, 11> kEvidence{{
+constexpr std::array<EvidenceRow, 12> kEvidence{{
     {"identity", Strength::kExact},
     {"link", Strength::kExact},
     {"bundle-order", Strength::kExact},
@@ -30,6 +31,7 @@ constexpr std::array<EvidenceRow, 11> kEvidence{{
     {"from-node", Strength::kRecorded},
     {"origins", Strength::kRecorded},
     {"handle", Strength::kRecorded},
+    {"birth", Strength::kRecorded},
     {"claim", Strength::kClaimed},
     {"location", Strength::kDerived},
     {"sibling", Strength::kDerived},
@@ -60,6 +62,7 @@ EdgeFinder::EdgeFinder(const Capture& capture, const Pipeline& pipeline)
     : capture_(capture), pipeline_(pipeline), names_(capture) {
   index_columns();
   index_links();
+  index_births();
   index_bundles();
   index_handles();
   index_owners();
@@ -105,6 +108,45 @@ void EdgeFinder::index_links() {
     if (claim.evidence != "origins" && by_origins.contains(claim.kernel)) continue;
     auto& units = claimed_[claim.kernel];
     units.insert(units.end(), claim.units.begin(), claim.units.end());
+  }
+}
+
+// Sources of a unit by the best evidence for its birth; those that no stage shows stand for what they were made of.
+void EdgeFinder::index_births() {
+  struct Best {
+    std::size_t rank = 0;
+    std::vector<UnitId> sources;
+    bool ambiguous = false;
+    bool of_autograd = false;
+  };
+  std::unordered_map<UnitId, Best> best;
+  for (const Birth& birth : capture_.births) {
+    if (birth.sources.empty() || capture_.compile_of(birth.unit) != pipeline_.compile) continue;
+    const std::size_t rank = charging_rank(birth.evidence);
+    auto [place, fresh] = best.try_emplace(birth.unit);
+    if (!fresh && place->second.rank < rank) continue;
+    if (fresh || place->second.rank > rank) place->second = {rank, {}, false, birth.evidence == "sequence"};
+    place->second.sources.insert(place->second.sources.end(), birth.sources.begin(), birth.sources.end());
+    place->second.ambiguous = place->second.sources.size() > 1 && birth.evidence == "match";
+  }
+  for (const auto& [unit, how] : best) {
+    if (columns_of_.count(unit) == 0) continue;
+    std::vector<Fact> facts;
+    std::unordered_set<UnitId> seen = {unit};
+    std::vector<UnitId> open(how.sources.rbegin(), how.sources.rend());
+    while (!open.empty()) {
+      const UnitId source = open.back();
+      open.pop_back();
+      if (!seen.insert(source).second) continue;
+      // A backward node stands beside its forward nodes: it comes from what they came from.
+      const bool transparent = columns_of_.count(source) == 0 || how.of_autograd;
+      const auto further = transparent ? best.find(source) : best.end();
+      if (further == best.end())
+        facts.push_back({source, Evidence::kBirth, how.ambiguous});
+      else
+        open.insert(open.end(), further->second.sources.rbegin(), further->second.sources.rend());
+    }
+    born_of_.emplace(unit, std::move(facts));
   }
 }
 
@@ -220,7 +262,7 @@ void EdgeFinder::add_refs(Tier& tier, UnitId unit, AttrId attr, SnapshotId snaps
 
 // What is known of where a unit comes from, best first. The first tier that leads anywhere answers.
 std::vector<EdgeFinder::Tier> EdgeFinder::tiers(UnitId unit, SnapshotId snapshot) const {
-  std::vector<Tier> result(6);
+  std::vector<Tier> result(7);
   if (auto found = linked_from_.find(unit); found != linked_from_.end()) {
     for (UnitId from : found->second) result[0].push_back({from, Evidence::kLink});
   }
@@ -232,8 +274,9 @@ std::vector<EdgeFinder::Tier> EdgeFinder::tiers(UnitId unit, SnapshotId snapshot
   add_refs(result[4], unit, names_["from_node"], snapshot, Evidence::kFromNode);
   add_refs(result[4], unit, names_["origins"], snapshot, Evidence::kOrigins);
   if (result[4].empty()) add_refs(result[4], unit, names_["buffer_origins"], snapshot, Evidence::kOrigins);
+  if (auto found = born_of_.find(unit); found != born_of_.end()) result[5] = found->second;
   if (auto found = claimed_.find(unit); found != claimed_.end()) {
-    for (UnitId claimed : found->second) result[5].push_back({claimed, Evidence::kClaim});
+    for (UnitId claimed : found->second) result[6].push_back({claimed, Evidence::kClaim});
   }
   return result;
 }

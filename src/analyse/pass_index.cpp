@@ -11,12 +11,12 @@ namespace {
 constexpr std::array<std::string_view, 8> kChargingOrder{"rewrite",     "fusion", "decomposition", "match",
                                                          "replacement", "users",  "frame",         "copy"};
 
-std::size_t rank(std::string_view evidence) {
+}  // namespace
+
+std::size_t charging_rank(std::string_view evidence) {
   return static_cast<std::size_t>(std::find(kChargingOrder.begin(), kChargingOrder.end(), evidence) -
                                   kChargingOrder.begin());
 }
-
-}  // namespace
 
 PassIndex::PassIndex(const Capture& capture)
     : capture_(capture),
@@ -73,8 +73,8 @@ ChargedBirth PassIndex::charged(UnitId unit) const {
   std::size_t best = kChargingOrder.size();
   for (std::uint32_t i : births) {
     const Birth& birth = capture_.births[i];
-    if (birth.sources.empty() || rank(birth.evidence) >= best) continue;
-    best = rank(birth.evidence);
+    if (birth.sources.empty() || charging_rank(birth.evidence) >= best) continue;
+    best = charging_rank(birth.evidence);
     result.birth = &birth;
   }
   if (best == kChargingOrder.size()) return result;
@@ -82,7 +82,7 @@ ChargedBirth PassIndex::charged(UnitId unit) const {
   std::unordered_set<UnitId> seen;
   for (std::uint32_t i : births) {
     const Birth& birth = capture_.births[i];
-    if (rank(birth.evidence) != best) continue;
+    if (charging_rank(birth.evidence) != best) continue;
     for (UnitId source : birth.sources) {
       if (source != unit && seen.insert(source).second) result.sources.push_back(source);
     }
@@ -91,7 +91,7 @@ ChargedBirth PassIndex::charged(UnitId unit) const {
   return result;
 }
 
-bool PassIndex::names_predecessors(std::string_view evidence) { return rank(evidence) <= rank("replacement"); }
+bool PassIndex::names_predecessors(std::string_view evidence) { return charging_rank(evidence) <= charging_rank("replacement"); }
 
 SnapshotId PassIndex::before(PassId pass) const {
   const SnapshotId first = capture_.passes[index(pass)].first_look;

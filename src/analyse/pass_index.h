@@ -19,6 +19,9 @@ struct ChargedBirth {
   std::vector<UnitId> sources;  // of all of them, each once, in order
 };
 
+// Which evidence for a birth counts first: smaller is better.
+std::size_t charging_rank(std::string_view evidence);
+
 class PassIndex {
  public:
   explicit PassIndex(const Capture& capture);
