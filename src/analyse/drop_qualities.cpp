@@ -54,7 +54,7 @@ bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUni
     if (since > unit.snapshot || seen.state != State::kPresent) return;
     if (base == nullptr) {
       base = &seen;
-    } else if (kept_of(type, *last, seen) != Kept::kAll) {
+    } else if (kept_of(capture_, type, *last, seen) != Kept::kAll) {
       const PassId pass = capture_.snapshots[index(since)].pass;
       const std::uint32_t intent = intents_.find(IntentKind::kRemaps, pass, {}, target_of(unit.unit), name);
       if (intent != kNoIndex) {
@@ -69,7 +69,7 @@ bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUni
   });
   for (const auto& [pass, intent] : uses) use_intent(unit.unit, field, pass, intent);
   if (!has(changed) || last == nullptr) return false;
-  const Kept kept = kept_of(type, *base, *last);
+  const Kept kept = kept_of(capture_, type, *base, *last);
   if (kept == Kept::kAll) return false;
   Mark found;
   found.unit = unit.unit;
@@ -81,11 +81,11 @@ bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUni
   found.now = short_value(capture_, type, *last);
   const PassId pass = capture_.snapshots[index(changed)].pass;
   if (has(pass) && !is_references(type)) {
-    found.others = owners_before(pass, field, value_key(type, *last), unit.unit);
-    const ValueKey former = value_key(type, *before_change);
+    found.others = owners_before(pass, field, value_key(capture_, type, *last), unit.unit);
+    const ValueKey former = value_key(capture_, type, *before_change);
     for (UnitId other : found.others) {
       const Observation* now = present(capture_, other, field, changed);
-      found.swapped = found.swapped || (now != nullptr && value_key(type, *now) == former);
+      found.swapped = found.swapped || (now != nullptr && value_key(capture_, type, *now) == former);
     }
   }
   mark(cell, std::move(found));
@@ -140,10 +140,10 @@ std::optional<Mark> DropFinder::wrong_at_birth(const ColumnUnit& unit, AttrId fi
       carried = true;
       continue;
     }
-    different.insert(value_key(type, *value));
+    different.insert(value_key(capture_, type, *value));
     const bool names_it =
         is_references(type) && std::find(first->refs.begin(), first->refs.end(), source) != first->refs.end();
-    const bool kept = names_it || kept_of(type, *value, *first) == Kept::kAll;
+    const bool kept = names_it || kept_of(capture_, type, *value, *first) == Kept::kAll;
     carried = carried || kept;
     if (example == nullptr || (!kept && given_up.empty())) example = value;
     if (!kept && given_up.size() < kMaxOthers) given_up.push_back(source);
@@ -247,7 +247,7 @@ std::vector<UnitId> DropFinder::owners_before(PassId pass, AttrId field, const V
     const auto add = [&](UnitId unit) {
       if (!has(before) || !seen.insert(unit).second) return;
       if (const Observation* had = present(capture_, unit, field, before))
-        place->second[value_key(type, *had)].push_back(unit);
+        place->second[value_key(capture_, type, *had)].push_back(unit);
     };
     for (UnitId unit : run.changed) add(unit);
     for (UnitId unit : run.erased) add(unit);

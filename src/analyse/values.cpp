@@ -20,20 +20,27 @@ std::uint64_t hash_of(std::vector<UnitId> refs) {
   return hash;
 }
 
-// "helper.py:3 < model.py:27": user lines of a call chain, innermost first.
-std::string user_lines(const Capture& capture, LocId chain) {
-  constexpr int kShownLines = 3;
-  std::string out;
-  int lines = 0;
-  for (int steps = 0; has(chain) && steps < kMaxFrames && lines < kShownLines; ++steps) {
+// User lines of a call chain, innermost first.
+std::vector<SourceKey> user_lines(const Capture& capture, LocId chain) {
+  std::vector<SourceKey> out;
+  for (int steps = 0; has(chain) && steps < kMaxFrames; ++steps) {
     const Loc* here = capture.loc(chain);
     const Loc* range = here->kind == LocKind::kCall ? capture.loc(here->child) : here;
-    if (range != nullptr && range->kind == LocKind::kRange && range->frame_class == FrameClass::kUser) {
-      out += fmt::format("{}{}:{}", lines++ == 0 ? "" : " < ", capture.text(range->text), range->line);
-    }
+    if (range != nullptr && range->kind == LocKind::kRange && range->frame_class == FrameClass::kUser)
+      out.push_back({range->text, range->line});
     chain = here->kind == LocKind::kCall ? here->caller : LocId::kNone;
   }
   return out;
+}
+
+// Helper functions give many nodes one innermost line; who called them tells those apart. A stack that was only cut
+// short still says the same.
+bool same_lines(const Capture& capture, LocId a, LocId b) {
+  if (a == b) return true;
+  const std::vector<SourceKey> mine = user_lines(capture, a), other = user_lines(capture, b);
+  const std::size_t common = std::min(mine.size(), other.size());
+  if (common == 0) return false;
+  return std::equal(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(common), other.begin());
 }
 
 }  // namespace
@@ -49,17 +56,24 @@ std::optional<SourceKey> line_of(const Capture& capture, const Observation& stac
   return SourceKey{loc->text, loc->line};
 }
 
-ValueKey value_key(ValueType type, const Observation& seen) {
+ValueKey value_key(const Capture& capture, ValueType type, const Observation& seen) {
   if (is_references(type) && !seen.refs.empty()) return {1, hash_of(seen.refs)};
-  // Call chains are interned: helper functions give many nodes one innermost line, who called them tells them apart.
-  if (type == ValueType::kStack && has(seen.loc)) return {2, index(seen.loc)};
+  if (type == ValueType::kStack && has(seen.loc)) {
+    std::uint64_t hash = 1469598103934665603ULL;
+    for (const SourceKey& line : user_lines(capture, seen.loc))
+      hash = (hash ^ ((static_cast<std::uint64_t>(index(line.file)) << 32U) + static_cast<std::uint64_t>(line.line))) *
+             1099511628211ULL;
+    return {2, hash};
+  }
   if (has(seen.text)) return {3, index(seen.text)};
   return {4, index(seen.loc)};
 }
 
-Kept kept_of(ValueType type, const Observation& before, const Observation& after) {
+Kept kept_of(const Capture& capture, ValueType type, const Observation& before, const Observation& after) {
+  if (type == ValueType::kStack && has(before.loc) && has(after.loc))
+    return same_lines(capture, before.loc, after.loc) ? Kept::kAll : Kept::kNothing;
   if (!is_references(type))
-    return value_key(type, before) == value_key(type, after) ? Kept::kAll : Kept::kNothing;
+    return value_key(capture, type, before) == value_key(capture, type, after) ? Kept::kAll : Kept::kNothing;
   if (before.refs.empty() || before.refs == after.refs) return Kept::kAll;
   std::vector<UnitId> sorted = after.refs;
   std::sort(sorted.begin(), sorted.end());
@@ -72,7 +86,13 @@ Kept kept_of(ValueType type, const Observation& before, const Observation& after
 std::string short_value(const Capture& capture, ValueType type, const Observation& seen) {
   if (is_references(type)) return {};
   if (type == ValueType::kStack) {
-    if (std::string lines = user_lines(capture, seen.loc); !lines.empty()) return lines;
+    // "helper.py:3 < model.py:27"
+    constexpr std::size_t kShownLines = 3;
+    std::string out;
+    const std::vector<SourceKey> lines = user_lines(capture, seen.loc);
+    for (std::size_t i = 0; i < lines.size() && i < kShownLines; ++i)
+      out += fmt::format("{}{}:{}", i == 0 ? "" : " < ", capture.text(lines[i].file), lines[i].line);
+    if (!out.empty()) return out;
   }
   const std::string_view text = base::trim(capture.text(seen.text));
   const std::string_view shown = base::cut(text, kShort);

@@ -26,13 +26,13 @@ struct ValueKeyHash {
   }
 };
 
-ValueKey value_key(ValueType type, const Observation& seen);
+ValueKey value_key(const Capture& capture, ValueType type, const Observation& seen);
 // The source line that a stack names; nothing where it names none.
 std::optional<SourceKey> line_of(const Capture& capture, const Observation& stack);
 
 // What of `before` is still in `after`: all (references may have been added), part of it, or nothing.
 enum class Kept : std::uint8_t { kAll, kPart, kNothing };
-Kept kept_of(ValueType type, const Observation& before, const Observation& after);
+Kept kept_of(const Capture& capture, ValueType type, const Observation& before, const Observation& after);
 
 bool is_references(ValueType type);
 // A few words for a value: "model.py:12", "aten.add.Tensor"; empty where it has no short form.

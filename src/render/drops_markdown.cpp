@@ -187,6 +187,9 @@ std::string mark_text(const Drops& drops, const Mark& mark) {
              (values ? fmt::format(" ({}), kept: {}", value_text(mark.was), value_text(mark.now)) : std::string());
     case Quality::kVacuous: return "its chain reaches no traced node that has a line";
     case Quality::kCompilerMade:
+      if (!mark.others.empty())
+        return fmt::format("names itself ({}), not what it was made from: {}", value_text(mark.now),
+                           units_text(drops, mark.others));
       return "no frame of the user's" + (mark.now.empty() ? "" : ": " + value_text(mark.now));
     case Quality::kConflict:
       if (mark.others.empty()) return "its place in the bundle and its handle name different OpSpecs";
