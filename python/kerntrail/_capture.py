@@ -94,8 +94,7 @@ def open_capture(
                  ("python", platform.python_version()), ("platform", f"{sys.platform}-{platform.machine()}")],
             settings=list({"level": level, "source": source, **_torch_settings(torch), **(settings or {})}.items()),
             torch_paths=_as_prefixes(torch.__path__),
-            # This package too: the lines of its back end are shown from the package on, wherever it lies.
-            package_paths=_as_prefixes([*_package_paths(), os.path.dirname(os.path.dirname(__file__))]),
+            package_paths=_as_prefixes(sorted(_package_paths())),
             standard_paths=_as_prefixes({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}),
             working_directory=_as_prefixes([os.getcwd()])[0],
             fail=fail or [],

@@ -68,7 +68,10 @@ std::string compiler_path(Session& session, std::string_view file) {
     if (!root.empty() && file.starts_with(root)) return "torch/" + std::string(file.substr(root.size()));
   }
   for (const std::string& root : rules.packages) {
-    if (!root.empty() && file.starts_with(root)) return std::string(file.substr(root.size()));
+    if (root.empty() || !file.starts_with(root)) continue;
+    // Our own back end is a package within one: it is named whole, wherever it lies.
+    constexpr std::string_view kBackEnd = "kerntrail/spyre/";
+    return (root.ends_with(kBackEnd) ? std::string(kBackEnd) : std::string()) + std::string(file.substr(root.size()));
   }
   return session.sources().shown_path(file);
 }

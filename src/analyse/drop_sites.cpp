@@ -73,7 +73,7 @@ std::string SiteTable::stage_key(SnapshotId look) const {
   return capture_.stages[index(capture_.snapshots[index(look)].stage)].key;
 }
 
-// "pass_pattern_0 › pattern_matcher": passes nest, and the innermost name alone may be that of a tool.
+// "pass_pattern_0 / pattern_matcher": passes nest, and the innermost name alone may be that of a tool.
 std::string SiteTable::path_of(PassId id) const {
   constexpr int kMaxDepth = 64;
   const Pass& pass = capture_.passes[index(id)];
@@ -82,7 +82,7 @@ std::string SiteTable::path_of(PassId id) const {
   PassId parent = pass.parent;
   for (int depth = 0; has(parent) && depth < kMaxDepth; ++depth) {
     const Pass& around = capture_.passes[index(parent)];
-    if (around.kind == PassKind::kPass && !around.name.empty()) out = around.name + " › " + out;
+    if (around.kind == PassKind::kPass && !around.name.empty()) out = around.name + " / " + out;
     parent = around.parent;
   }
   return out;

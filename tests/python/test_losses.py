@@ -31,21 +31,21 @@ def lost(passes, pattern, file, function, fields, units, direction=""):
 
 EXPECTED = {
     "attention": {
-        lost("pass_pattern_0 › pattern_matcher", "_sfdp_pattern_1_inference", "fuse_attention.py", "_sfdp_replacement_1", {S, F, N}, 1)},
+        lost("pass_pattern_0 / pattern_matcher", "_sfdp_pattern_1_inference", "fuse_attention.py", "_sfdp_replacement_1", {S, F, N}, 1)},
     "classifier": {
-        lost("pass_pattern_1 › pattern_matcher", "mul_softmax_pattern", "joint_graph.py", "mul_softmax_pattern", {S, F, N}, 14, "forward"),
+        lost("pass_pattern_1 / pattern_matcher", "mul_softmax_pattern", "joint_graph.py", "mul_softmax_pattern", {S, F, N}, 14, "forward"),
         lost("fuse_seed_creation_pass", "", "replace_random.py", "fuse_seed_creation_pass", {S, F, A, N}, 1, "forward"),
-        lost("pass_pattern_0 › pattern_matcher", "scatter_upon_const_tensor", "joint_graph.py", "scatter_upon_const_tensor", {S}, 6,
+        lost("pass_pattern_0 / pattern_matcher", "scatter_upon_const_tensor", "joint_graph.py", "scatter_upon_const_tensor", {S}, 6,
              "backward")},
-    "heads_pre": {lost("group_batch_fusion_passes › group_batch_fusion_0", "", "group_batch_fusion.py", "fuse", {S, M, F}, 7)},
+    "heads_pre": {lost("group_batch_fusion_passes / group_batch_fusion_0", "", "group_batch_fusion.py", "fuse", {S, M, F}, 7)},
     "heads_post": {
         # upstream's own name for the pass around it misleads
-        lost("post_grad_custom_pre_pass › group_batch_fusion_0", "", "group_batch_fusion.py", "decompose_stack", FX, 12),
-        lost("post_grad_custom_pre_pass › group_batch_fusion_0", "", "group_batch_fusion.py", "fuse", FX, 6)},
+        lost("post_grad_custom_pre_pass / group_batch_fusion_0", "", "group_batch_fusion.py", "decompose_stack", FX, 12),
+        lost("post_grad_custom_pre_pass / group_batch_fusion_0", "", "group_batch_fusion.py", "fuse", FX, 6)},
     "frozen": {
         lost("pattern_matcher", "binary_folding_init.<locals>.folded_op", "binary_folding.py", "folded_op", FX, 1),
         lost("pattern_matcher", "_register_weight_pack_pass.<locals>.convolution", "mkldnn_fusion.py", "convolution", FX, 2),
-        lost("pass_pattern_1 › pattern_matcher", "_register_unary_fusion_lowering.<locals>.fn", "mkldnn_fusion.py", "fn",
+        lost("pass_pattern_1 / pattern_matcher", "_register_unary_fusion_lowering.<locals>.fn", "mkldnn_fusion.py", "fn",
              {M}, 1)},
     "in_place": {lost("reinplace_inplaceable_ops", "", "reinplace.py", "graph_call_function", {S, F, A, N}, 1)},
     "adds_zeros": set(),
