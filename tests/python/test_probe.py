@@ -194,10 +194,6 @@ HOOKED = [
     "kerntrail.spyre.passes:CustomPreGradPasses.__call__",
     "kerntrail.spyre.passes:CustomPostPasses.__call__",
     "kerntrail.spyre.passes:CustomPreSchedulingPasses.__call__",
-    "kerntrail.spyre.provenance:SpyreGraphTransformObserver.__enter__",
-    "kerntrail.spyre.provenance:SpyreGraphTransformObserver.__exit__",
-    "kerntrail.spyre.provenance:_append_transform",
-    "torch._inductor.ir:Buffer.__post_init__",
     "kerntrail.spyre.spyre_kernel:SpyreKernel.create_op_spec",
     "kerntrail.spyre.scheduling:SuperDSCScheduling.define_kernel",
     "kerntrail.spyre.async_compile:get_output_dir",
@@ -205,6 +201,10 @@ HOOKED = [
 ]
 # Also at the levels above borders.
 PASS_HOOKED = [
+    "kerntrail.spyre.provenance:SpyreGraphTransformObserver.__enter__",
+    "kerntrail.spyre.provenance:SpyreGraphTransformObserver.__exit__",
+    "kerntrail.spyre.provenance:_append_transform",
+    "torch._inductor.ir:Buffer.__post_init__",
     "torch.fx.passes.graph_transform_observer:GraphTransformObserver.__enter__",
     "torch.fx.passes.graph_transform_observer:GraphTransformObserver.__exit__",
     "torch.fx.passes.graph_transform_observer:GraphTransformObserver.apply_gm_pass",
