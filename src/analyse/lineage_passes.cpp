@@ -5,6 +5,7 @@
 namespace kerntrail::analyse {
 namespace {
 
+constexpr int kMaxDepth = 16;   // of nested passes that are spelled
 constexpr int kMaxCopies = 64;  // copies of copies that are followed
 
 // A node that came by copying a graph was made by whatever made the one it copies.
@@ -19,6 +20,17 @@ PassId made_in(const Capture& capture, const PassIndex& passes, UnitId unit) {
   return PassId::kNone;
 }
 
+// Passes nest, and the innermost name alone may be that of a tool ("pattern_matcher").
+std::string path_of(const Capture& capture, PassId id) {
+  std::string out = capture.passes[index(id)].name;
+  PassId above = capture.passes[index(id)].parent;
+  for (int depth = 0; has(above) && depth < kMaxDepth; ++depth, above = capture.passes[index(above)].parent) {
+    const Pass& outer = capture.passes[index(above)];
+    if (outer.kind == PassKind::kPass && !outer.name.empty()) out = outer.name + " / " + out;
+  }
+  return out;
+}
+
 }  // namespace
 
 void name_passes(const Capture& capture, const PassIndex& passes, Lineage& lineage) {
@@ -26,7 +38,7 @@ void name_passes(const Capture& capture, const PassIndex& passes, Lineage& linea
     const UnitId unit = lineage.nodes[edge.to].unit;
     if (!has(unit) || edge.kind == EdgeKind::kSame || capture.units[index(unit)].kind != UnitKind::kFxNode) continue;
     const PassId pass = made_in(capture, passes, unit);
-    if (has(pass)) edge.pass = capture.passes[index(pass)].name;
+    if (has(pass)) edge.pass = path_of(capture, pass);
   }
 }
 
