@@ -34,6 +34,8 @@ HOOKS = {
     PATTERNS + "GraphPatternEntry.apply": "attention",
     PATTERNS + "ReplacementPatternEntry.apply": "attention",
 }
+# These fire under our own back end only, and are made to fail in test_probe.py and test_spyre_passes.py.
+ELSEWHERE = {"torch._inductor.ir.Buffer.__post_init__", "pre_scheduling_pass_begin", "pre_scheduling_pass_end", "provenance_forwarded"}
 BY_NAME = {recipe.name: recipe for recipe in RECIPES}
 
 
@@ -48,7 +50,7 @@ def test_every_hook_above_borders_is_in_the_table(tmp_path):
         capture.close()
         return {hook["label"] for hook in capture.hooks}
 
-    assert labels("passes") - labels("borders") <= set(HOOKS)
+    assert labels("passes") - labels("borders") == set(HOOKS) - labels("borders") | ELSEWHERE
 
 
 @pytest.mark.parametrize("label", HOOKS)
