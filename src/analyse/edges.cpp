@@ -118,6 +118,7 @@ void EdgeFinder::index_births() {
     std::vector<UnitId> sources;
     bool ambiguous = false;
     bool of_autograd = false;
+    bool is_copy = false;
   };
   std::unordered_map<UnitId, Best> best;
   for (const Birth& birth : capture_.births) {
@@ -125,7 +126,8 @@ void EdgeFinder::index_births() {
     const std::size_t rank = charging_rank(birth.evidence);
     auto [place, fresh] = best.try_emplace(birth.unit);
     if (!fresh && place->second.rank < rank) continue;
-    if (fresh || place->second.rank > rank) place->second = {rank, {}, false, birth.evidence == "sequence"};
+    if (fresh || place->second.rank > rank)
+      place->second = {rank, {}, false, birth.evidence == "sequence", birth.evidence == "copy"};
     place->second.sources.insert(place->second.sources.end(), birth.sources.begin(), birth.sources.end());
     place->second.ambiguous = place->second.sources.size() > 1 && birth.evidence == "match";
   }
@@ -146,7 +148,8 @@ void EdgeFinder::index_births() {
       else
         open.insert(open.end(), further->second.sources.rbegin(), further->second.sources.rend());
     }
-    born_of_.emplace(unit, std::move(facts));
+    // A copy was seen being made of one node: that says more than any chain it carries along.
+    (how.is_copy && how.sources.size() == 1 ? copy_of_ : born_of_).emplace(unit, std::move(facts));
   }
 }
 
@@ -271,6 +274,10 @@ std::vector<EdgeFinder::Tier> EdgeFinder::tiers(UnitId unit, SnapshotId snapshot
   }
   if (auto found = bundle_specs_.find(unit); found != bundle_specs_.end()) result[2] = found->second;
   if (auto found = handle_specs_.find(unit); found != handle_specs_.end()) result[3] = found->second;
+  if (auto found = copy_of_.find(unit); found != copy_of_.end()) {
+    result[4] = found->second;
+    return result;
+  }
   add_refs(result[4], unit, names_["from_node"], snapshot, Evidence::kFromNode);
   add_refs(result[4], unit, names_["origins"], snapshot, Evidence::kOrigins);
   if (result[4].empty()) add_refs(result[4], unit, names_["buffer_origins"], snapshot, Evidence::kOrigins);

@@ -77,7 +77,7 @@ class EdgeFinder {
   std::unordered_map<UnitId, std::vector<Fact>> bundle_specs_;  // file -> OpSpec at its place
   std::unordered_map<UnitId, std::vector<Fact>> handle_specs_;  // file -> OpSpecs with its handle id
   std::unordered_map<UnitId, std::vector<UnitId>> claimed_;  // kernel -> claimed units
-  std::unordered_map<UnitId, std::vector<Fact>> born_of_;  // what it was seen being made of
+  std::unordered_map<UnitId, std::vector<Fact>> born_of_, copy_of_;  // what it was seen being made or copied of
   std::unordered_map<UnitId, UnitId> owner_;  // FX node -> first OpSpec (else operation) of it
   std::unordered_map<UnitId, std::vector<std::pair<UnitId, Evidence>>> reverse_;
   std::map<std::size_t, std::unordered_map<SourceKey, std::vector<UnitId>, SourceKeyHash>> locations_;

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <set>
 
+#include "model/recorder.h"
+#include "model/replay.h"
+
 namespace kerntrail::analyse {
 namespace {
 
@@ -77,6 +80,41 @@ TEST(Edges, EveryEvidenceHasANameAndAStrength) {
   for (int i = 1; i <= static_cast<int>(Evidence::kProducer); ++i) {
     EXPECT_LE(strength_of(static_cast<Evidence>(i - 1)), strength_of(static_cast<Evidence>(i)));
   }
+}
+
+// A backward node stands beside its forward node in the joint graph and leads to the same line: a copy of the forward
+// node is of that one alone, although its chain names the node that both lead to.
+TEST(Edges, ACopyComesFromTheOneNodeItCopies) {
+  model::Replay replay;
+  model::Recorder r(replay);
+  const StageId pre = r.stage({"fx_pre_grad", "", "", "FX", 20}), joint = r.stage({"fx_joint", "", "", "FX", 30});
+  const StageId aten = r.stage({"fx_aten", "", "", "FX", 40});
+  const AttrId chain = r.attr_kind({"from_node", ValueType::kNodeSources, "FX", "fx_joint", true});
+  const CompileId compile = r.compile({});
+  const auto graph = [&](const char* direction) { return r.graph(compile, "fx", direction); };
+  const auto look = [&](StageId stage, GraphId at, std::vector<model::ObservedUnit> units) {
+    r.snapshot(stage, at, units);
+  };
+  const GraphId first = graph("none"), both = graph("joint"), forward = graph("forward");
+  const UnitId traced = r.unit(first, UnitKind::kFxNode), mul = r.unit(both, UnitKind::kFxNode);
+  const UnitId backward = r.unit(both, UnitKind::kFxNode), copy = r.unit(forward, UnitKind::kFxNode);
+  Observation names_traced;
+  names_traced.state = State::kPresent;
+  names_traced.refs = {traced};
+  look(pre, first, {{traced, {}}});
+  look(joint, both, {{mul, {{chain, names_traced}}}, {backward, {}}});
+  r.birth({mul, PassId::kNone, "frame", "", LocId::kNone, LocId::kNone, {traced}});
+  r.birth({backward, PassId::kNone, "sequence", "", LocId::kNone, LocId::kNone, {mul}});
+  look(aten, forward, {{copy, {{chain, names_traced}}}});
+  r.birth({copy, PassId::kNone, "copy", "", LocId::kNone, LocId::kNone, {mul}});
+  r.end(true);
+  ASSERT_EQ(replay.error(), nullptr);
+  const Capture capture = replay.take();
+  const Pipeline pipeline = pipeline_of(capture, compile);
+  EdgeFinder edges(capture, pipeline);
+  EXPECT_EQ(edges.table(2, 1).front(), (std::vector<Parent>{{mul, Evidence::kBirth, false}}));
+  EXPECT_EQ(edges.table(2, 0).front().front().unit, traced);
+  EXPECT_EQ(edges.table(1, 0)[1].front().unit, traced);
 }
 
 }  // namespace
