@@ -30,7 +30,7 @@ const Names& names() {
 // struct, as in torch 2.13, it is read in place; elsewhere as any attribute.
 class Slot {
  public:
-  // `out` is a new reference; invalid where the attribute can't be read.
+  // Invalid where the attribute can't be read.
   nb::object get(PyObject* object, PyObject* name) {
     PyTypeObject* type = Py_TYPE(object);
     if (type != type_) learn(type, name);

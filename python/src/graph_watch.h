@@ -30,7 +30,6 @@ class GraphWatch {
   // Brings the watch up to date with `graph` (an fx.Graph; it may be another one than last time) and tells what
   // differs. Values changed in place are noticed where their length changes.
   GraphChanges update(nb::handle graph);
-  std::size_t size() const { return nodes_.size(); }
 
  private:
   struct Value {

@@ -157,7 +157,6 @@ class Look {
       birth.pattern = made->match->pattern;
       birth.pattern_loc = made->match->pattern_loc;
       say("match", made->match->units);
-      if (!any) birth.evidence = "match";
     }
     const auto olds = olds_of_.find(node);
     if (olds != olds_of_.end()) say("replacement", olds->second);
@@ -304,8 +303,8 @@ SnapshotId look_at_border(Session& session, Frame& frame, nb::handle graph, Stag
   const auto watched = compile.watches.find(graph.ptr());
   if (watched != compile.watches.end()) close_gap(session, compile, graph, *watched->second, border);
   const SnapshotId id = snapshot_fx(session, compile, graph, stage, direction, path);
-  const std::vector<nb::object> nodes = nodes_of(graph);
   if (watched == compile.watches.end()) {
+    const std::vector<nb::object> nodes = nodes_of(graph);
     auto watch = std::make_unique<GraphWatch>();
     watch->update(graph);
     compile.watches.emplace(graph.ptr(), std::move(watch));

@@ -19,12 +19,12 @@ constexpr int kMaxSteps = 64;              // of copies and interpretations that
 constexpr int kMaxWrappers = 16;           // around a pass function
 
 // Files that make nodes on behalf of others: no line in them says why a node exists. Below torch's own folder.
-constexpr std::array<std::string_view, 16> kGeneric = {
+constexpr std::array<std::string_view, 18> kGeneric = {
     "fx/graph.py",       "fx/node.py",          "fx/proxy.py",           "fx/interpreter.py",
     "fx/_symbolic_trace.py", "fx/graph_module.py", "fx/traceback.py",   "fx/_lazy_graph_module.py",
     "fx/_compatibility.py",  "fx/experimental/proxy_tensor.py", "fx/passes/graph_transform_observer.py",
-    "_inductor/pattern_matcher.py", "_compile.py", "_ops.py", "utils/_python_dispatch.py", "utils/_stats.py"};
-constexpr std::array<std::string_view, 2> kGenericUtilities = {"utils/_contextlib.py", "_dynamo/utils.py"};
+    "_inductor/pattern_matcher.py", "_compile.py", "_ops.py", "utils/_python_dispatch.py", "utils/_stats.py",
+    "utils/_contextlib.py", "_dynamo/utils.py"};
 
 // Whether a code object's file is one of the above; asked once a code object.
 bool is_generic(PyCodeObject* code) {
@@ -37,7 +37,6 @@ bool is_generic(PyCodeObject* code) {
     const std::size_t torch = file->rfind("/torch/");
     const std::string_view inside = torch == std::string_view::npos ? std::string_view() : file->substr(torch + 7);
     for (const std::string_view name : kGeneric) generic = generic || inside == name;
-    for (const std::string_view name : kGenericUtilities) generic = generic || inside == name;
     generic = generic || file->starts_with('<');
   }
   if (known.size() > 20000) known.clear();
