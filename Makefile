@@ -81,7 +81,7 @@ test-cpp: build-cpp ## Tests of the library and the CLI
 
 .PHONY: test-python
 test-python: setup ## Tests of the Python package and the probe, on real torch
-	@$(PYTHON) -m pytest tests/python
+	@$(PYTHON) -m pytest tests/python --numprocesses $(JOBS) --dist loadfile
 
 .PHONY: test-long
 test-long: setup $(STAMPS)/models ## Tests that take minutes: every recipe at every level, long runs, models of other packages

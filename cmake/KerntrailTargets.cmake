@@ -29,6 +29,8 @@ function(kerntrail_layer name)
     target_link_libraries(kt_${name}_test PRIVATE kt_${name} ${ARG_TEST_DEPENDS} GTest::gtest_main rapidcheck)
     target_compile_definitions(kt_${name}_test PRIVATE KERNTRAIL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     kerntrail_compile_options(kt_${name}_test)
+    # Compiling tests costs more than running them; what they test keeps its own optimisation.
+    target_compile_options(kt_${name}_test PRIVATE -O0)
     gtest_discover_tests(kt_${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
   endif()
 endfunction()

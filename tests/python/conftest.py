@@ -48,6 +48,7 @@ def run_kerntrail(kerntrail_binary: Path, tmp_path: Path) -> Callable[..., subpr
     return run
 
 
+# What a worker of pytest-xdist found is shown by the process that started it.
 _shares = pytest.StashKey[list[tuple[str, str, int, int]]]()
 
 
@@ -55,6 +56,17 @@ _shares = pytest.StashKey[list[tuple[str, str, int, int]]]()
 def shares(request: pytest.FixtureRequest) -> list[tuple[str, str, int, int]]:
     """(recipe, level, nodes that lead back to an earlier graph, all nodes); shown at the end of the run."""
     return request.config.stash.setdefault(_shares, [])
+
+
+def pytest_sessionfinish(session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["shares"] = session.config.stash.get(_shares, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    rows = getattr(node, "workeroutput", {}).get("shares", [])
+    node.config.stash.setdefault(_shares, []).extend(map(tuple, rows))
 
 
 def pytest_terminal_summary(terminalreporter, config) -> None:

