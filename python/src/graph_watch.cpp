@@ -76,6 +76,15 @@ Py_ssize_t size_of(PyObject* value) {
   return 0;
 }
 
+// Python up to 3.11 gives every state of every dict a number of its own. Later ones have none: 0.
+std::uint64_t version_of([[maybe_unused]] PyObject* dict) {
+#if PY_VERSION_HEX < 0x030C0000
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#else
+  return 0;
+#endif
+}
+
 }  // namespace
 
 // Whether anything differs from what was seen; what is new is kept.
@@ -83,8 +92,13 @@ bool GraphWatch::refresh(Seen& seen, GraphChanges* changes) {
   bool meta_changed = false;
   const nb::object meta = slots().meta.get(seen.node.ptr(), names().meta);
   const bool is_dict = meta.is_valid() && PyDict_Check(meta.ptr());
+  const std::uint64_t version = is_dict ? version_of(meta.ptr()) : 0;
+  const bool same_dict = version != 0 && version == seen.meta_version;  // the same objects under the same keys
+  seen.meta_version = version;
   for (std::size_t i = 0; i < kWatchedKeys.size(); ++i) {
-    PyObject* value = is_dict ? PyDict_GetItemWithError(meta.ptr(), names().keys[i]) : nullptr;
+    PyObject* value = same_dict ? seen.meta[i].object.ptr()
+                      : is_dict ? PyDict_GetItemWithError(meta.ptr(), names().keys[i])
+                                : nullptr;
     if (value == nullptr && PyErr_Occurred()) clear_error();
     Value& known = seen.meta[i];
     const Py_ssize_t size = size_of(value);

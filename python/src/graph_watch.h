@@ -40,6 +40,7 @@ class GraphWatch {
     nb::object node;
     nb::object target;
     std::array<Value, kWatchedKeys.size()> meta;
+    std::uint64_t meta_version = 0;  // of the dict, where Python counts its changes; else 0
   };
   static bool refresh(Seen& seen, GraphChanges* changes);
 

@@ -19,7 +19,7 @@ inline Observation text_of(Session& session, std::string_view value) {
 inline Observation json_of(Session& session, const base::Json& json) {
   Observation o;
   o.state = State::kPresent;
-  o.text = session.recorder().json(json.dump());
+  o.text = session.recorder().json_value(json);
   return o;
 }
 

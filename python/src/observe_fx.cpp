@@ -125,7 +125,7 @@ class NodeReader {
   Observation json_value(const base::Json& json) {
     Observation o;
     o.state = State::kPresent;
-    o.text = recorder_.json(json.dump());
+    o.text = recorder_.json_value(json);
     return o;
   }
 
@@ -193,7 +193,66 @@ class NodeReader {
     nb::handle value = dict_item(meta, "val");
     if (!is_valid(value)) value = dict_item(meta, "example_value");
     if (!is_valid(value)) return {};
-    return cached(kType, value, [&](nb::handle v, Observation& o) { o = json_value(type_json(v, 0)); });
+    return cached(kType, value, [&](nb::handle v, Observation& o) { read_type(v, o); });
+  }
+
+  // What a tensor's type is made of.
+  struct TensorParts {
+    nb::object dtype, shape, strides, device;
+    bool is_tensor() const { return dtype.is_valid() && shape.is_valid(); }
+  };
+
+  static TensorParts parts_of(nb::handle value) {
+    TensorParts out{attribute(value, "dtype"), attribute(value, "shape"), {}, {}};
+    if (!out.is_tensor()) return out;
+    out.strides = call_method(value, "stride");
+    out.device = attribute(value, "fake_device");  // of a fake tensor; `device` asks for the same the long way
+    if (!is_valid(out.device)) out.device = attribute(value, "device");
+    return out;
+  }
+
+  // Many values have one type: it is written out once.
+  void read_type(nb::handle value, Observation& o) {
+    if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
+      o = json_value(type_json(value, 0));
+      return;
+    }
+    const TensorParts parts = parts_of(value);
+    std::string key(1, 't');
+    const bool plain = parts.is_tensor() && add_numbers(key, parts.shape) && add_numbers(key, parts.strides);
+    if (!plain) {
+      o = json_value(parts.is_tensor() ? tensor_json(parts) : base::Json(python_type_name(value)));
+      return;
+    }
+    add_number(key, address(parts.dtype));  // there is one object for each
+    key += shared_text(parts.device);
+    o = by_content(std::move(key), [&] { return json_value(tensor_json(parts)); });
+  }
+
+  static void add_number(std::string& key, std::uint64_t number) {
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+
+  // False unless it is a tuple of plain integers.
+  static bool add_numbers(std::string& key, nb::handle numbers) {
+    if (!numbers.is_valid() || !PyTuple_Check(numbers.ptr())) return false;
+    const Py_ssize_t size = PyTuple_GET_SIZE(numbers.ptr());
+    add_number(key, static_cast<std::uint64_t>(size));
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyObject* item = PyTuple_GET_ITEM(numbers.ptr(), i);
+      int overflow = 0;
+      if (!PyLong_CheckExact(item)) return false;
+      add_number(key, static_cast<std::uint64_t>(PyLong_AsLongLongAndOverflow(item, &overflow)));
+      if (overflow != 0) return false;
+    }
+    return true;
+  }
+
+  template <class Make>
+  Observation by_content(std::string key, Make&& make) {
+    const auto known = compile_.contents.find(key);
+    if (known != compile_.contents.end()) return known->second;
+    return compile_.contents.emplace(std::move(key), make()).first->second;
   }
 
   base::Json type_json(nb::handle value, int depth) {
@@ -202,16 +261,16 @@ class NodeReader {
       for (nb::handle item : value) out.push_back(type_json(item, depth + 1));
       return base::Json(std::move(out));
     }
-    const nb::object dtype = attribute(value, "dtype"), shape = attribute(value, "shape");
-    if (!dtype.is_valid() || !shape.is_valid()) return base::Json(python_type_name(value));
+    const TensorParts parts = parts_of(value);
+    return parts.is_tensor() ? tensor_json(parts) : base::Json(python_type_name(value));
+  }
+
+  base::Json tensor_json(const TensorParts& parts) {
     base::Json out = base::JsonObject{};
-    out.set("dtype", base::Json(base::replace_all(shared_text(dtype), "torch.", "")));
-    out.set("shape", plain_json(shape));
-    if (const nb::object strides = call_method(value, "stride"); strides.is_valid())
-      out.set("strides", plain_json(strides));
-    nb::object device = attribute(value, "fake_device");  // of a fake tensor; `device` asks for the same the long way
-    if (!is_valid(device)) device = attribute(value, "device");
-    out.set("device", base::Json(shared_text(device)));
+    out.set("dtype", base::Json(base::replace_all(shared_text(parts.dtype), "torch.", "")));
+    out.set("shape", plain_json(parts.shape));
+    if (parts.strides.is_valid()) out.set("strides", plain_json(parts.strides));
+    out.set("device", base::Json(shared_text(parts.device)));
     return out;
   }
 
@@ -298,6 +357,34 @@ class NodeReader {
       keep_repr(value, o);
       return set_json(o, plain_json(value));
     }
+    const std::string content = modules_content(value);
+    if (content.empty()) return write_modules(value, o);
+    o = by_content(content, [&] {
+      Observation read = o;
+      write_modules(value, read);
+      return read;
+    });
+  }
+
+  // The texts and classes in it; empty where it holds anything else.
+  static std::string modules_content(nb::handle modules) {
+    std::string out(1, 'm');
+    const auto add = [&out](PyObject* item) {
+      const auto view = str_view(item);
+      if (!view && !PyType_Check(item)) return false;
+      add_number(out, view ? view->size() : address(item));
+      if (view) out += *view;
+      return true;
+    };
+    PyObject *k, *v;
+    for (Py_ssize_t pos = 0; PyDict_Next(modules.ptr(), &pos, &k, &v);) {
+      const bool pair = PyTuple_CheckExact(v) && PyTuple_GET_SIZE(v) == 2;
+      if (!pair || !add(k) || !add(PyTuple_GET_ITEM(v, 0)) || !add(PyTuple_GET_ITEM(v, 1))) return {};
+    }
+    return out + std::string(python_type_name(modules));
+  }
+
+  void write_modules(nb::handle value, Observation& o) {
     base::JsonArray out;
     std::string shown = repr(value, kModulesReprLimit).value_or("");
     PyObject *k, *v;
@@ -370,7 +457,7 @@ class NodeReader {
     return base::join(parts, "+");
   }
 
-  void set_json(Observation& o, const base::Json& json) { o.text = recorder_.json(json.dump()); }
+  void set_json(Observation& o, const base::Json& json) { o.text = recorder_.json_value(json); }
 
   Session& session_;
   CompileState& compile_;

@@ -21,7 +21,7 @@ Observation text_observation(Session& session, const std::optional<std::string>&
 Observation json_observation(Session& session, const base::Json& json, bool populated) {
   Observation o;
   o.state = populated ? State::kPresent : State::kEmpty;
-  o.text = session.recorder().json(json.dump());
+  o.text = session.recorder().json_value(json);
   return o;
 }
 
@@ -97,7 +97,7 @@ void read_history(Session& session, nb::handle operation, model::ObservedUnit& o
       clear_error();
       o.state = State::kUnreadable;
     } else {
-      o.text = session.recorder().json(base::Json(std::move(records)).dump());
+      o.text = session.recorder().json_value(base::Json(std::move(records)));
     }
   }
   out.attrs.push_back({session.tables().attr.history, std::move(o)});
@@ -202,7 +202,7 @@ void read_ir_fields(Session& session, CompileState& compile, nb::handle operatio
       const bool readable = !PyErr_Occurred();
       if (!readable) clear_error();
       traces.state = !readable ? State::kUnreadable : texts.empty() ? State::kEmpty : State::kPresent;
-      if (readable && !texts.empty()) traces.text = session.recorder().json(base::Json(std::move(texts)).dump());
+      if (readable && !texts.empty()) traces.text = session.recorder().json_value(base::Json(std::move(texts)));
     }
   }
   out.attrs.push_back({fields.get_stack_traces, std::move(traces)});

@@ -65,7 +65,7 @@ Observation handle_observation(Session& session, const base::Json& json) {
   Observation o;
   o.state = json.is_null() ? State::kEmpty : State::kPresent;
   if (json.is_null()) return o;
-  o.text = session.recorder().json(json.dump());
+  o.text = session.recorder().json_value(json);
   o.loc = source_loc(session, json);
   return o;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <unordered_map>
 
 #include "base/strings.h"
 
@@ -17,6 +19,15 @@ nb::object take(PyObject* result, bool* raised) {
     clear_error();
   }
   return nb::steal(result);
+}
+
+// The text of a sympy Integer, which sizes of buffers are: printing one the long way takes some thirty microseconds.
+std::optional<std::string> symbolic_integer(nb::handle o) {
+  if (python_type_name(o) != "Integer" && python_type_name(o) != "One" && python_type_name(o) != "Zero")
+    return std::nullopt;
+  const nb::object value = attribute(o, "p");
+  if (!value.is_valid() || !PyLong_CheckExact(value.ptr())) return std::nullopt;
+  return text(value);
 }
 
 base::Json json_of(nb::handle o, int depth, int limit) {
@@ -59,6 +70,7 @@ base::Json json_of(nb::handle o, int depth, int limit) {
       out.set(text(k).value_or("<key>"), json_of(v, depth + 1, limit));
     return out;
   }
+  if (auto integer = symbolic_integer(o)) return base::Json(std::move(*integer));
   return base::Json(text(o).value_or("<unreadable>"));
 }
 
@@ -70,9 +82,24 @@ void clear_error() {
   if (interrupted) PyErr_SetInterrupt();
 }
 
+PyObject* interned(const char* name) {
+  struct Known {
+    std::string text;
+    PyObject* object;
+  };
+  // By address first: nearly all names are literals. Never destroyed: at exit the interpreter goes first.
+  static auto& known = *new std::unordered_map<const char*, Known>;
+  Known& at = known[name];
+  if (at.object == nullptr || at.text != name) {
+    Py_XDECREF(at.object);
+    at = {name, PyUnicode_InternFromString(name)};
+  }
+  return at.object;
+}
+
 nb::object attribute(nb::handle object, const char* name, bool* raised) {
   if (!object.is_valid()) return {};
-  return take(PyObject_GetAttrString(object.ptr(), name), raised);
+  return take(PyObject_GetAttr(object.ptr(), interned(name)), raised);
 }
 
 nb::object call_method(nb::handle object, const char* name, bool* raised) {
@@ -88,7 +115,9 @@ nb::object call_method(nb::handle object, const char* name, bool* raised) {
 
 nb::handle dict_item(nb::handle dict, const char* key) {
   if (!dict.is_valid() || !PyDict_Check(dict.ptr())) return {};
-  return PyDict_GetItemString(dict.ptr(), key);
+  PyObject* found = PyDict_GetItemWithError(dict.ptr(), interned(key));
+  if (found == nullptr && PyErr_Occurred()) clear_error();
+  return found;
 }
 
 nb::handle argument(nb::handle args, nb::handle kwargs, std::size_t i, const char* name) {

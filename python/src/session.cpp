@@ -58,6 +58,7 @@ void CompileState::release() {
   graphs.clear();
   for (auto& role : values) role.clear();
   key_lists.clear();
+  contents.clear();
   keep.clear();
   ir_passes.reset();
   if (awaits_backward()) return;

@@ -84,6 +84,7 @@ struct CompileState {
   std::unordered_map<PyObject*, GraphId> graphs;
   std::array<std::unordered_map<PyObject*, CachedValue>, kRoleCount> values;
   std::unordered_map<std::uint64_t, Observation> key_lists;  // by identities of metadata keys
+  std::unordered_map<std::string, Observation> contents;     // of values that equal ones print alike, by what they hold
   std::vector<nb::object> keep;
   std::unordered_map<PyObject*, NodeBirth> births;                     // by node
   std::unordered_map<PyObject*, std::unique_ptr<GraphWatch>> watches;  // by graph

@@ -10,7 +10,6 @@
 namespace kerntrail::model {
 namespace {
 
-constexpr std::size_t kMaxJsonDepth = 48;  // a record may be 64 deep; this leaves room for what surrounds it
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 unsigned char byte_at(std::string_view s, std::size_t i) { return static_cast<unsigned char>(s[i]); }
@@ -28,6 +27,22 @@ std::size_t code_point_size(std::string_view s, std::size_t i) {
   const bool overlong = (b == 0xE0 && c < 0xA0) || (b == 0xF0 && c < 0x90);
   const bool beyond = (b == 0xED && c >= 0xA0) || (b == 0xF4 && c >= 0x90);  // surrogates, above U+10FFFF
   return overlong || beyond ? 0 : n;
+}
+
+}  // namespace
+
+std::string repaired_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t n = code_point_size(text, i);
+    if (n == 0)
+      out += kReplacement;
+    else
+      out.append(text, i, n);
+    i += n == 0 ? 1 : n;
+  }
+  return out;
 }
 
 std::size_t depth_of(std::string_view json) {
@@ -49,22 +64,6 @@ std::size_t depth_of(std::string_view json) {
     }
   }
   return deepest;
-}
-
-}  // namespace
-
-std::string repaired_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t n = code_point_size(text, i);
-    if (n == 0)
-      out += kReplacement;
-    else
-      out.append(text, i, n);
-    i += n == 0 ? 1 : n;
-  }
-  return out;
 }
 
 std::string without_white_space(std::string_view json) {

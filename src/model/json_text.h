@@ -3,6 +3,7 @@
 // Must not know: what the strings say.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ std::string repaired_utf8(std::string_view text);
 // White space outside strings taken out; the rest byte for byte (numbers and escapes keep their spelling).
 // The input must be well-formed JSON.
 std::string without_white_space(std::string_view json);
+
+inline constexpr std::size_t kMaxJsonDepth = 48;  // a record may be 64 deep; this leaves room for what surrounds it
+std::size_t depth_of(std::string_view json);  // levels of lists and objects; 0 for a plain value
 
 // JSON as a capture holds it: without white space. What is not JSON, has a duplicate key, a number beyond 64 bits or
 // more than 48 levels is kept as a JSON string of its text: nothing is lost and the record stays readable.

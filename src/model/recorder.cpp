@@ -229,6 +229,12 @@ TextId Recorder::json(std::string_view compact_json) {
   return id;
 }
 
+TextId Recorder::json_value(const base::Json& value) {
+  std::string text = value.dump();
+  if (text.size() > kMaxText || depth_of(text) > kMaxJsonDepth) return json(std::string_view(text));
+  return state_->intern(state_->jsons, std::move(text), true);
+}
+
 LocId Recorder::loc(const Loc& loc) {
   Loc l = loc;
   const std::size_t n = state_->locs.size();

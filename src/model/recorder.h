@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "kerntrail/capture.h"
 #include "model/sink.h"
 
@@ -43,6 +44,7 @@ class Recorder {
   // Interning: equal content gives the same id; written at first use. Ill-formed UTF-8 is repaired (U+FFFD).
   TextId text(std::string_view text);
   TextId json(std::string_view compact_json);
+  TextId json_value(const base::Json& value);  // needs no check: what it prints is JSON
   std::string_view text_of(TextId id) const;  // empty for kNone
   LocId loc(const Loc& loc);
 
