@@ -110,11 +110,11 @@ struct Loss {
   std::vector<UnitId> had;  // the sources that had it, or the unit itself
   std::size_t sources = 0;  // how many sources the evidence names
   SnapshotId before = SnapshotId::kNone;  // look at which they had it
-  bool in_stage = false;  // some captured stage shows the unit without the field; else only others' gaps do
-  std::size_t inherited = 0;  // units without the field for this reason alone: made of this one, directly or not
+  bool in_stage = false;  // a stage shown here has the unit without the field; else only others' gaps do
+  std::vector<UnitId> heirs;  // units of the stages shown, made of this one, that lack the field for this reason alone
 };
 
-// A present value that is not simply kept.
+// A present value that is not simply kept, of the unit where it came about.
 struct Mark {
   UnitId unit = UnitId::kNone;
   AttrId field = AttrId::kNone;
@@ -126,6 +126,7 @@ struct Mark {
   bool swapped = false;  // overwritten: one of `others` has this unit's former value
   bool after_stages = false;      // came about after the last stage that shows the unit: no stage counts it
   std::size_t sources = 0;  // collapsed: sources with different values
+  std::vector<UnitId> heirs;  // units of the stages shown, made of this one, that have their value from it
   std::string was, now;  // short texts of the values, where they can be told
 };
 
@@ -144,7 +145,7 @@ struct FieldUnit {
   Reason reason = Reason::kUnknown;  // state empty or no_slot
   std::string_view carrier;  // carried_by: in which field; static text
   std::uint32_t loss = kNoIndex;  // dropped: it; inherited_gap: its root, where that is a loss
-  std::uint32_t mark = kNoIndex;  // present: into Drops::marks
+  std::uint32_t mark = kNoIndex;  // present: into Drops::marks; of another unit where the value came from that
   Reason root = Reason::kUnknown;  // inherited_gap: why the first source lacks it
 };
 

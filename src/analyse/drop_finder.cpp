@@ -130,10 +130,6 @@ void DropFinder::judge(const Where& where) {
   cell.loss = why.loss;
   cell.root = why.root;
   if (why.reason == Reason::kDropped) losses_[why.loss].in_stage = true;
-  if (why.reason == Reason::kInheritedGap && why.loss != kNoIndex && !inherits_[{unit.unit, field}]) {
-    inherits_[{unit.unit, field}] = true;
-    ++losses_[why.loss].inherited;
-  }
   if (why.reason == Reason::kSynthesised && why.intent != kNoIndex) use_intent(unit.unit, field, why.pass, why.intent);
   ++tally.absent;
   ++tally.reasons[static_cast<std::size_t>(why.reason)];

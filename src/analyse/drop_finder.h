@@ -91,11 +91,17 @@ class DropFinder {
   void judge_after_stages();
   bool changed_in_place(const ColumnUnit& unit, AttrId field, FieldUnit& cell);
   std::optional<Mark> wrong_at_birth(const ColumnUnit& unit, AttrId field);
+  std::optional<Mark> worth_little(UnitId unit, AttrId field, SnapshotId until);
+  std::uint32_t wrong_before(UnitId unit, AttrId field);
+  std::uint32_t wrong_at(UnitId unit, AttrId field, SnapshotId until, std::vector<FieldKey>& needed);
+  std::optional<std::uint32_t> decide_mark(UnitId unit, AttrId field, std::vector<FieldKey>& needed);
   bool in_conflict(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell);
   bool is_vacuous(const Observation& value, SnapshotId until) const;
   bool reaches_line(UnitId root, SnapshotId until, const std::optional<SourceKey>& line) const;
   std::vector<UnitId> owners_before(PassId pass, AttrId field, const ValueKey& value, UnitId but);
-  void mark(FieldUnit& cell, Mark mark);
+  void refer(FieldUnit& cell, std::uint32_t mark) const;
+  std::uint32_t add_mark(Mark mark);
+  void mark(FieldUnit& cell, Mark mark) { refer(cell, add_mark(std::move(mark))); }
   void use_intent(UnitId unit, AttrId field, PassId pass, std::uint32_t intent);
 
   ValueType type_of(AttrId field) const { return capture_.attr_kinds[index(field)].type; }
@@ -121,9 +127,11 @@ class DropFinder {
   std::unordered_map<FieldKey, Absence, FieldKeyHash> known_, open_;
   std::vector<Loss> losses_;
   std::unordered_map<FieldKey, std::vector<std::uint32_t>, FieldKeyHash> losses_of_;
-  std::unordered_map<FieldKey, bool, FieldKeyHash> inherits_;
   std::vector<Mark> marks_;
   std::unordered_map<FieldKey, std::vector<std::uint32_t>, FieldKeyHash> marks_of_;
+  std::unordered_map<FieldKey, std::uint32_t, FieldKeyHash>
+      born_wrong_;  // the mark of what it was made of, or kNoIndex
+  std::unordered_set<FieldKey, FieldKeyHash> marking_;
   std::vector<DeclaredUse> declared_;
   std::unordered_map<FieldKey, std::vector<std::uint32_t>, FieldKeyHash> declared_of_;
   using Owners = std::unordered_map<ValueKey, std::vector<UnitId>, ValueKeyHash>;

@@ -16,29 +16,113 @@ bool is_accessor(std::string_view field) { return field == "get_stack_traces"; }
 
 }  // namespace
 
-// One quality a value. What is wrong goes before what is merely less than it could be.
+// One quality a value. What is wrong goes before what is merely less than it could be; what came with the value from a
+// unit that this one was made of is that unit's mark.
 void DropFinder::judge_value(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell) {
   const AttrKind& kind = capture_.attr_kinds[index(field)];
   if (is_accessor(kind.name)) return;
   if (changed_in_place(unit, field, cell)) return;
+  const bool own_layer = kind.layer == pipeline_.columns[where.column].layer;
   std::optional<Mark> at_birth;
-  if (kind.layer == pipeline_.columns[where.column].layer) at_birth = wrong_at_birth(unit, field);
+  if (own_layer) at_birth = wrong_at_birth(unit, field);
   if (at_birth && at_birth->quality == Quality::kOverwritten) return mark(cell, std::move(*at_birth));
+  const std::uint32_t before = own_layer && !at_birth ? wrong_before(unit.unit, field) : kNoIndex;
+  if (before != kNoIndex && marks_[before].quality == Quality::kOverwritten) return refer(cell, before);
   if (in_conflict(where, unit, field, cell)) return;
-  const Observation& value = *present(capture_, unit.unit, field, unit.snapshot);
-  Quality quality = Quality::kKept;
-  if (kind.type == ValueType::kNodeSources && is_vacuous(value, unit.snapshot)) quality = Quality::kVacuous;
-  if (kind.type == ValueType::kStack && is_compiler_made(capture_, value.loc)) quality = Quality::kCompilerMade;
-  if (quality != Quality::kKept) {
-    Mark found;
-    found.unit = unit.unit;
-    found.field = field;
-    found.quality = quality;
-    found.now = short_value(capture_, kind.type, value);
-    mark(cell, std::move(found));
-  } else if (at_birth) {
-    mark(cell, std::move(*at_birth));
+  if (before != kNoIndex) return refer(cell, before);
+  if (auto little = worth_little(unit.unit, field, unit.snapshot)) return mark(cell, std::move(*little));
+  if (at_birth) mark(cell, std::move(*at_birth));
+}
+
+// A chain that leads nowhere, a stack of the compiler's own.
+std::optional<Mark> DropFinder::worth_little(UnitId unit, AttrId field, SnapshotId until) {
+  const ValueType type = type_of(field);
+  const Observation& value = *present(capture_, unit, field, until);
+  Mark found;
+  if (type == ValueType::kNodeSources && is_vacuous(value, until)) found.quality = Quality::kVacuous;
+  if (type == ValueType::kStack && is_compiler_made(capture_, value.loc)) found.quality = Quality::kCompilerMade;
+  if (found.quality == Quality::kKept) return std::nullopt;
+  found.unit = unit;
+  found.field = field;
+  found.now = short_value(capture_, type, value);
+  SnapshotId given = SnapshotId::kNone;
+  capture_.each_version(unit, field, [&](SnapshotId since, const Observation& seen) {
+    if (!has(given) && seen.state == State::kPresent) given = since;
+  });
+  const SnapshotId first = passes_.first_seen(unit);
+  const ChargedBirth birth = passes_.charged(unit);
+  if (has(first) && given > first) {
+    found.site = sites_.change(given);
+  } else if (birth.birth != nullptr && (has(birth.birth->pass) || !birth.sources.empty())) {
+    found.site = birth_site(birth, unit);
   }
+  return found;
+}
+
+// The mark of the units that this one was made of, where it has its value from none but marked ones; else kNoIndex. A
+// chain of units may be as long as the capture: worked off with a stack of its own.
+std::uint32_t DropFinder::wrong_before(UnitId unit, AttrId field) {
+  std::vector<FieldKey> work{{unit, field}};
+  while (!work.empty()) {
+    const FieldKey key = work.back();
+    if (born_wrong_.count(key) != 0) {
+      work.pop_back();
+      continue;
+    }
+    marking_.insert(key);
+    std::vector<FieldKey> needed;
+    if (const auto decided = decide_mark(key.first, key.second, needed)) {
+      born_wrong_[key] = *decided;
+      marking_.erase(key);
+      work.pop_back();
+    } else {
+      work.insert(work.end(), needed.begin(), needed.end());
+    }
+  }
+  return born_wrong_.at({unit, field});
+}
+
+std::optional<std::uint32_t> DropFinder::decide_mark(UnitId unit, AttrId field, std::vector<FieldKey>& needed) {
+  const ChargedBirth birth = passes_.charged(unit);
+  const ValueType type = type_of(field);
+  const Observation* first = nullptr;
+  capture_.each_version(unit, field, [&](SnapshotId, const Observation& seen) {
+    if (first == nullptr && seen.state == State::kPresent) first = &seen;
+  });
+  std::uint32_t found = kNoIndex;
+  if (first == nullptr) return found;
+  for (UnitId source : birth.sources) {
+    const SourceState state = source_state(birth, source, unit, field);
+    if (state.value == nullptr || kept_of(capture_, type, *state.value, *first) != Kept::kAll) continue;
+    const std::size_t before = needed.size();
+    const std::uint32_t wrong = wrong_at(source, field, state.when, needed);
+    if (needed.size() > before) continue;
+    if (wrong == kNoIndex) {  // this one says so rightly
+      needed.clear();
+      return wrong;
+    }
+    if (found == kNoIndex) found = wrong;
+  }
+  if (!needed.empty()) return std::nullopt;
+  return found;
+}
+
+// What is wrong with a value that something was made with; asks for what must be decided first.
+std::uint32_t DropFinder::wrong_at(UnitId unit, AttrId field, SnapshotId until, std::vector<FieldKey>& needed) {
+  FieldUnit nowhere;
+  if (changed_in_place({unit, until}, field, nowhere)) return nowhere.mark;
+  auto at_birth = wrong_at_birth({unit, until}, field);
+  if (at_birth && at_birth->quality == Quality::kOverwritten) return add_mark(std::move(*at_birth));
+  if (!at_birth) {
+    const auto before = born_wrong_.find({unit, field});
+    if (before == born_wrong_.end() && marking_.count({unit, field}) == 0) {
+      needed.emplace_back(unit, field);
+      return kNoIndex;
+    }
+    if (before != born_wrong_.end() && before->second != kNoIndex) return before->second;
+  }
+  if (auto little = worth_little(unit, field, until)) return add_mark(std::move(*little));
+  return at_birth ? add_mark(std::move(*at_birth)) : kNoIndex;
 }
 
 // The last change that no intent declares and after which the value no longer says what it said at first.
@@ -112,9 +196,9 @@ void DropFinder::judge_after_stages() {
                               [&](SnapshotId since, const Observation&) { later = later || since > unit.snapshot; });
         if (!later) continue;
         FieldUnit nowhere;  // no stage has a cell for this
-        const std::size_t known = marks_.size();
         changed_in_place({unit.unit, id_at<SnapshotId>(capture_.snapshots.size() - 1)}, field, nowhere);
-        if (marks_.size() > known) marks_.back().after_stages = true;
+        if (nowhere.mark != kNoIndex && sites_[marks_[nowhere.mark].site].at > unit.snapshot)
+          marks_[nowhere.mark].after_stages = true;
       }
     }
   }
@@ -265,18 +349,19 @@ std::vector<UnitId> DropFinder::owners_before(PassId pass, AttrId field, const V
   return result;
 }
 
-void DropFinder::mark(FieldUnit& cell, Mark found) {
-  cell.quality = found.quality;
+std::uint32_t DropFinder::add_mark(Mark found) {
   auto& known = marks_of_[{found.unit, found.field}];
   for (std::uint32_t i : known) {
-    if (marks_[i].quality == found.quality && marks_[i].site == found.site) {
-      cell.mark = i;
-      return;
-    }
+    if (marks_[i].quality == found.quality && marks_[i].site == found.site) return i;
   }
-  cell.mark = static_cast<std::uint32_t>(marks_.size());
-  known.push_back(cell.mark);
+  known.push_back(static_cast<std::uint32_t>(marks_.size()));
   marks_.push_back(std::move(found));
+  return known.back();
+}
+
+void DropFinder::refer(FieldUnit& cell, std::uint32_t mark) const {
+  cell.mark = mark;
+  cell.quality = marks_[mark].quality;
 }
 
 void DropFinder::use_intent(UnitId unit, AttrId field, PassId pass, std::uint32_t intent) {

@@ -76,6 +76,20 @@ void choose_stages(const Capture& capture, const Pipeline& pipeline, const std::
   });
 }
 
+// Stages are walked in order, so that a unit comes up again long after its first time.
+template <class Found>
+void add_heir(Found& found, UnitId unit) {
+  if (unit != found.unit) found.heirs.push_back(unit);
+}
+
+template <class Found>
+void sort_heirs(std::vector<Found>& all) {
+  for (Found& found : all) {
+    std::sort(found.heirs.begin(), found.heirs.end());
+    found.heirs.erase(std::unique(found.heirs.begin(), found.heirs.end()), found.heirs.end());
+  }
+}
+
 // Keeps what the shown stages refer to, ordered by where it happened, and numbers it anew.
 void renumber(Drops& drops) {
   std::vector<bool> used_loss(drops.losses.size(), false), used_mark(drops.marks.size(), false);
@@ -85,13 +99,19 @@ void renumber(Drops& drops) {
     for (const FieldTally& field : stage.fields) {
       for (const FieldUnit& unit : field.units) {
         shown.insert(unit.unit);
-        if (unit.mark != kNoIndex) used_mark[unit.mark] = true;
+        if (unit.mark != kNoIndex) {
+          used_mark[unit.mark] = true;
+          add_heir(drops.marks[unit.mark], unit.unit);
+        }
         if (unit.loss == kNoIndex) continue;
         used_loss[unit.loss] = true;
         if (unit.reason == Reason::kDropped) drops.losses[unit.loss].in_stage = true;
+        if (unit.reason == Reason::kInheritedGap) add_heir(drops.losses[unit.loss], unit.unit);
       }
     }
   }
+  sort_heirs(drops.losses);
+  sort_heirs(drops.marks);
   for (std::size_t i = 0; i < drops.marks.size(); ++i) {
     if (drops.marks[i].after_stages && shown.contains(drops.marks[i].unit)) used_mark[i] = true;
   }

@@ -252,7 +252,7 @@ TEST_F(DropsTest, AGapIsFollowedToTheLossItComesFrom) {
   ASSERT_EQ(gap.loss, 0U);
   EXPECT_EQ(found.losses[0].unit, lossy);
   EXPECT_FALSE(found.losses[0].in_stage);
-  EXPECT_EQ(found.losses[0].inherited, 1U);
+  EXPECT_EQ(found.losses[0].heirs, std::vector<UnitId>{heir});
   EXPECT_EQ(found.sites[found.losses[0].site].title, "one");
 }
 
@@ -592,6 +592,9 @@ TEST_F(DropsTest, AStackThatWasTheCompilersFromTheStart) {
   b_.snapshot("fx_post_grad", graph_, {aten(a_, "sin", 1), aten(c_, "cos", 2), theirs()});
   const Drops found = judged();
   EXPECT_EQ(post(found, "stack_trace", made).quality, Quality::kCompilerMade);
+  ASSERT_EQ(found.marks.size(), 1U);
+  ASSERT_NE(found.marks[0].site, kNoIndex);
+  EXPECT_EQ(found.sites[found.marks[0].site].pass, pass) << "the pass that made the node";
 }
 
 TEST_F(DropsTest, TwoFieldsThatNameDifferentLinesAreInConflict) {
@@ -606,6 +609,65 @@ TEST_F(DropsTest, TwoFieldsThatNameDifferentLinesAreInConflict) {
   EXPECT_EQ(post(found, "from_node", a_).quality, Quality::kConflict);
   EXPECT_EQ(post(found, "stack_trace", c_).quality, Quality::kKept);
   EXPECT_EQ(post(found, "from_node", c_).quality, Quality::kKept);
+}
+
+// A joint graph whose node a pass gives another's line, and the forward graph that is copied from it.
+TEST_F(DropsTest, ACopyOfAWrongValueHasItsMarkFromTheNodeItCopies) {
+  const StageId joint = b_.recorder().stage({"fx_joint", "FX Graph (joint)", "compute node", "FX", 30});
+  const std::vector<model::ObservedUnit> nodes{aten(a_, "sin", 1).value(), aten(c_, "cos", 2, {a_}).value()};
+  b_.recorder().snapshot(joint, graph_, nodes);
+  const PassId pass = begin("joint_custom_pre_pass", "joint_graph_passes");
+  look(pass, graph_, {aten(a_, "sin", 2)});
+  Pass done;
+  done.changed = {a_};
+  b_.recorder().end_pass(pass, done);
+  const GraphId forward = b_.graph(compile_, "fx", "forward");
+  const UnitId copy = b_.unit(forward, UnitKind::kFxNode), right = b_.unit(forward, UnitKind::kFxNode);
+  const UnitId again = b_.unit(forward, UnitKind::kFxNode);
+  born({copy, PassId::kNone, "copy", "", LocId::kNone, frame("partitioners.py", 9, "f"), {a_}});
+  born({right, PassId::kNone, "copy", "", LocId::kNone, frame("partitioners.py", 9, "f"), {c_}});
+  b_.snapshot("fx_aten", forward, {aten(copy, "sin", 2), aten(right, "cos", 2, {copy})});
+  const PassId later = begin_on(forward, "renames", "post_grad_passes");
+  born({again, later, "replacement", "", LocId::kNone, frame("p.py", 1, "f"), {copy}});
+  look(later, forward, {aten(again, "sine", 2)});
+  done = {};
+  done.created = {again};
+  done.erased = {copy};
+  done.replaced = {{copy, again}};
+  b_.recorder().end_pass(later, done);
+  b_.snapshot("fx_post_grad", forward, {aten(again, "sine", 2), aten(right, "cos", 2, {again})});
+  const Drops found = judged();
+  ASSERT_EQ(found.marks.size(), 1U);
+  EXPECT_EQ(found.marks[0].unit, a_);
+  EXPECT_EQ(found.sites[found.marks[0].site].pass, pass);
+  EXPECT_EQ(found.marks[0].heirs, (std::vector<UnitId>{copy, again}));
+  EXPECT_EQ(cell(found, "fx_joint", "stack_trace", a_).quality, Quality::kKept);
+  for (const auto& [stage, unit] :
+       std::vector<std::pair<std::string, UnitId>>{{"fx_aten", copy}, {"fx_post_grad", again}}) {
+    EXPECT_EQ(cell(found, stage, "stack_trace", unit).quality, Quality::kOverwritten) << stage;
+    EXPECT_EQ(cell(found, stage, "stack_trace", unit).mark, 0U) << stage;
+    EXPECT_EQ(cell(found, stage, "stack_trace", right).quality, Quality::kKept) << stage;
+  }
+}
+
+TEST_F(DropsTest, AValueThatOneSourceHasRightlyIsNotWrong) {
+  enter();
+  const PassId pass = begin("overwrites");
+  look(pass, graph_, {aten(a_, "sin", 2)});
+  Pass done;
+  done.changed = {a_};
+  b_.recorder().end_pass(pass, done);
+  const PassId fuses = begin("fuses");
+  const UnitId made = fresh();
+  born({made, fuses, "match", "p", LocId::kNone, LocId::kNone, {a_, c_}});
+  look(fuses, graph_, {aten(made, "y", 2)});
+  done = {};
+  done.created = {made};
+  done.erased = {a_, c_};
+  done.replaced = {{c_, made}};
+  b_.recorder().end_pass(fuses, done);
+  b_.snapshot("fx_post_grad", graph_, {aten(made, "y", 2)});
+  EXPECT_EQ(post(judged(), "stack_trace", made).quality, Quality::kKept);
 }
 
 // -------------------------------------------------------------------- fates

@@ -175,7 +175,7 @@ class Writer {
     // Which of several matched nodes a new one stands for, a match does not say.
     if (v.evidence == "match" && v.sources > 1) json_.member("at_least_one", true);
     json_.member("in_stage", v.in_stage);
-    count(json_, "inherited", v.inherited);
+    count(json_, "inherited", v.heirs.size());
     json_.end_object();
   }
 
@@ -189,6 +189,7 @@ class Writer {
     if (!v.others.empty()) units("others", v.others);
     if (v.quality == Quality::kOverwritten) json_.member("swapped", v.swapped);
     if (v.sources > 0) count(json_, "sources", v.sources);
+    count(json_, "inherited", v.heirs.size());
     text(json_, "was", v.was);
     text(json_, "now", v.now);
     json_.end_object();

@@ -107,7 +107,7 @@ struct Row {
   std::vector<UnitId> units;
   std::vector<std::string> fields;
   std::string evidence, where;
-  std::size_t inherited = 0;
+  std::set<UnitId> heirs;
   bool in_stage = true;
 };
 
@@ -118,10 +118,11 @@ std::vector<Row> rows_by_unit(const Drops& drops, const std::vector<std::uint32_
     const Loss& loss = drops.losses[i];
     std::string evidence = evidence_text(drops, loss);
     const auto [place, fresh] = known.try_emplace({loss.unit, loss.site, evidence}, rows.size());
-    if (fresh) rows.push_back({{loss.unit}, {}, std::move(evidence), where_text(drops, drops.sites[loss.site])});
+    if (fresh)
+      rows.push_back({{loss.unit}, {}, std::move(evidence), where_text(drops, drops.sites[loss.site]), {}, true});
     Row& row = rows[place->second];
     row.fields.push_back(drops.fields[index(loss.field)]);
-    row.inherited = std::max(row.inherited, loss.inherited);
+    row.heirs.insert(loss.heirs.begin(), loss.heirs.end());
     row.in_stage = loss.in_stage;
   }
   return rows;
@@ -138,9 +139,16 @@ std::vector<Row> rows_of(const Drops& drops, const std::vector<std::uint32_t>& l
     }
     Row& same = rows[place->second];
     same.units.push_back(row.units.front());
-    same.inherited += row.inherited;
+    same.heirs.insert(row.heirs.begin(), row.heirs.end());
   }
   return rows;
+}
+
+// "; 3 units made of it later lack it too": each unit once, whichever of the fields it is about.
+std::string heirs_text(std::size_t units, const std::set<UnitId>& heirs, std::string_view one, std::string_view many) {
+  if (heirs.empty()) return {};
+  return fmt::format("; {} made of {} later {} too", base::counted(heirs.size(), "unit"), units == 1 ? "it" : "them",
+                     heirs.size() == 1 ? one : many);
 }
 
 std::string more(std::size_t all) {
@@ -155,10 +163,8 @@ std::string losses_table(const Drops& drops, const std::vector<std::uint32_t>& l
   std::string out = md_header(header);
   for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) {
     std::string evidence = rows[i].evidence;
-    const std::string_view it = rows[i].units.size() == 1 ? "it" : "them";
     if (!rows[i].in_stage) evidence += "; gone before the next stage";
-    if (rows[i].inherited > 0)
-      evidence += fmt::format("; {} made of {} later lack it too", base::counted(rows[i].inherited, "unit"), it);
+    evidence += heirs_text(rows[i].units.size(), rows[i].heirs, "lacks it", "lack it");
     std::vector<std::string> cells{listed_units(drops, rows[i].units), md_codes(rows[i].fields), evidence};
     if (with_where) cells.insert(cells.begin() + 2, rows[i].where);
     out += md_row(cells);
@@ -204,21 +210,29 @@ std::string marks_table(const Drops& drops, const std::vector<std::uint32_t>& ma
   if (marks.empty()) return {};
   std::vector<std::string> header{"Units", "Field", "Quality", "What"};
   if (with_where) header.push_back("Where");
-  std::vector<std::pair<std::vector<std::string>, std::vector<UnitId>>> rows;
+  struct MarkRow {
+    std::vector<std::string> cells;
+    std::vector<UnitId> units;
+    std::set<UnitId> heirs;
+  };
+  std::vector<MarkRow> rows;
   std::map<std::vector<std::string>, std::size_t> known;
   for (std::uint32_t m : marks) {
     const Mark& mark = drops.marks[m];
     std::vector<std::string> cells{md_code(drops.fields[index(mark.field)]), std::string(quality_name(mark.quality)),
                                    mark_text(drops, mark)};
-    if (with_where) cells.push_back(mark.site == kNoIndex ? "—" : where_text(drops, drops.sites[mark.site]));
+    if (with_where)
+      cells.push_back(mark.site == kNoIndex ? "pass not known" : where_text(drops, drops.sites[mark.site]));
     const auto [place, fresh] = known.try_emplace(cells, rows.size());
-    if (fresh) rows.push_back({std::move(cells), {}});
-    rows[place->second].second.push_back(mark.unit);
+    if (fresh) rows.push_back({std::move(cells), {}, {}});
+    rows[place->second].units.push_back(mark.unit);
+    rows[place->second].heirs.insert(mark.heirs.begin(), mark.heirs.end());
   }
   std::string out = md_header(header);
   for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) {
-    std::vector<std::string> cells = std::move(rows[i].first);
-    cells.insert(cells.begin(), listed_units(drops, rows[i].second));
+    std::vector<std::string> cells = std::move(rows[i].cells);
+    cells[2] += heirs_text(rows[i].units.size(), rows[i].heirs, "has it", "have it");
+    cells.insert(cells.begin(), listed_units(drops, rows[i].units));
     out += md_row(cells);
   }
   return out + more(rows.size());

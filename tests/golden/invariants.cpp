@@ -75,6 +75,11 @@ std::size_t sum(const Counts& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
+template <class Found>
+bool is_of(const Found& found, UnitId unit) {
+  return found.unit == unit || std::binary_search(found.heirs.begin(), found.heirs.end(), unit);
+}
+
 void expect_field(const Drops& drops, const StageTally& stage, const FieldTally& field) {
   EXPECT_EQ(field.units.size(), stage.units);
   EXPECT_EQ(field.present + field.absent + field.unreadable, stage.units);
@@ -89,7 +94,8 @@ void expect_field(const Drops& drops, const StageTally& stage, const FieldTally&
       EXPECT_EQ(unit.quality == Quality::kKept, unit.mark == kNoIndex);
       if (unit.mark == kNoIndex) continue;
       ASSERT_LT(unit.mark, drops.marks.size());
-      EXPECT_EQ(drops.marks[unit.mark].unit, unit.unit);
+      EXPECT_TRUE(is_of(drops.marks[unit.mark], unit.unit));
+      EXPECT_EQ(drops.marks[unit.mark].field, field.attr);
       EXPECT_EQ(drops.marks[unit.mark].quality, unit.quality);
       continue;
     }
@@ -97,6 +103,7 @@ void expect_field(const Drops& drops, const StageTally& stage, const FieldTally&
     EXPECT_EQ(unit.reason == Reason::kCarriedBy, !unit.carrier.empty());
     if (unit.loss != kNoIndex) {
       ASSERT_LT(unit.loss, drops.losses.size());
+      EXPECT_TRUE(is_of(drops.losses[unit.loss], unit.unit));
     }
     if (unit.reason == Reason::kDropped) {
       ASSERT_NE(unit.loss, kNoIndex);

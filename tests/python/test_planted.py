@@ -59,8 +59,8 @@ def name_of(node: Node) -> str:
 
 
 def steps_of(graph: Graph) -> dict[str, Node]:
-    """sin, cos, ... -> its node."""
-    return {name_of(node): node for node in graph.nodes if node.op == "call_function"}
+    """sin, cos, ... -> its node; in training, the forward's (the backward of sin is a cosine too)."""
+    return {name_of(node): node for node in reversed(graph.nodes) if node.op == "call_function"}
 
 
 def replaced_by_new(graph: Graph, node: Node, field: str) -> Node:
@@ -209,6 +209,82 @@ def test_planted_in_fx_passes(tmp_path, run_kerntrail, slot, fields, planting, t
             assert damage.damaged, f"nothing was planted: {kind} {field}"
             score.add(f"{kind}, {field}", {(title, field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
     score.check(title)
+
+
+# -- in training: a joint graph, cut and copied into a forward and a backward graph -----------------------------------
+
+# Fields that a backward node has of its own; what belongs to its forward node it has under other names.
+OWN_OF_BACKWARD = ("stack_trace", "original_aten")
+JOINT_FIELDS = ("stack_trace", "nn_module_stack", "original_aten", "from_node")
+
+
+class PlantingOnce(Planting):
+    """Post-grad passes run on the forward and on the backward graph: the damage is in the one that is asked for."""
+
+    def __init__(self, kind: str, field: str, backward: bool = False) -> None:
+        super().__init__(kind, field)
+        self.backward = backward
+
+    def __call__(self, graph: Graph) -> None:
+        if any("autograd_backward" in node.meta for node in graph.nodes) == self.backward:
+            super().__call__(graph)
+
+
+def trained(path: Path, patches: dict[str, Any]) -> None:
+    torch._dynamo.reset()
+    with inductor_config.patch(patches), kerntrail.capture(path, replace=True):
+        torch.compile(Chain().train())(torch.linspace(-1, 1, 8, requires_grad=True)).sum().backward()
+
+
+def spoilt_in_stages(parts: list[dict[str, Any]], stages: tuple[str, ...]) -> set[tuple[str, str, str, str]]:
+    """(stage, direction, field, name of the unit whose mark or loss it is) of every unit noted as wrong or without it."""
+    out = set()
+    for part in parts:
+        for stage in part["stages"]:
+            for field in stage["fields"]:
+                for unit in field["units_to_note"]:
+                    root = part["marks"][unit["mark"]] if "mark" in unit else part["losses"][unit["loss"]] if "loss" in unit else None
+                    if stage["stage"] in stages and root is not None and unit.get("quality", "overwritten") == "overwritten":
+                        out.add((stage["stage"], part.get("direction", ""), field["field"], root["name"]))
+    return out
+
+
+def test_an_honest_training_compile_has_no_losses(tmp_path, run_kerntrail):
+    trained(tmp_path / "c.ndjson", {})
+    assert reported(run_kerntrail, tmp_path / "c.ndjson") == set()
+
+
+@pytest.mark.parametrize("slot", ["joint_custom_pre_pass", "joint_custom_post_pass"])
+def test_planted_in_joint_passes(tmp_path, run_kerntrail, slot):
+    """What is wrong in the joint graph is wrong in the copies of it, in both directions, and is one finding."""
+    score = Score()
+    for field in JOINT_FIELDS:
+        for kind in KINDS:
+            damage = Planting(kind, field)
+            trained(tmp_path / "c.ndjson", {slot: damage})
+            assert damage.damaged, f"nothing was planted: {kind} {field}"
+            case = f"{kind}, {field}"
+            score.add(case, {(slot, field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
+            parts = json.loads(run_kerntrail("drops", tmp_path / "c.ndjson", "--format", "json").stdout)["parts"]
+            stages = ("fx_aten", "fx_post_grad")
+            # tanh, cos and their like are needed by both directions
+            expected = {(stage, direction, field, name)
+                        for stage in stages for direction in ("forward", "backward") for name in damage.damaged}
+            score.add(f"{case}, copies", expected, spoilt_in_stages(parts, stages))
+    score.check(slot)
+
+
+@pytest.mark.parametrize(("slot", "backward", "fields"), [
+    ("post_grad_custom_pre_pass", False, JOINT_FIELDS), ("post_grad_custom_post_pass", True, OWN_OF_BACKWARD)])
+def test_planted_in_post_grad_passes_of_training(tmp_path, run_kerntrail, slot, backward, fields):
+    score = Score()
+    for field in fields:
+        for kind in KINDS:
+            damage = PlantingOnce(kind, field, backward)
+            trained(tmp_path / "c.ndjson", {slot: damage})
+            assert damage.damaged, f"nothing was planted: {kind} {field}"
+            score.add(f"{kind}, {field}", {(slot, field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
+    score.check(f"{slot}, {'backward' if backward else 'forward'}")
 
 
 # -- our back end: passes over its operations, and what writes its files -------------------------------------------------
