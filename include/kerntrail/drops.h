@@ -36,8 +36,8 @@ enum class Quality : std::uint8_t { kKept, kCollapsed, kOverwritten, kVacuous, k
 inline constexpr std::size_t kQualities = 6;
 
 // What became of a unit over an interval that it entered.
-enum class Fate : std::uint8_t { kSurvived, kReplaced, kMerged, kElided, kFolded, kDead };
-inline constexpr std::size_t kFates = 6;
+enum class Fate : std::uint8_t { kSurvived, kReplaced, kMerged, kElided, kFolded, kDead, kUnseen };
+inline constexpr std::size_t kFates = 7;
 
 std::string_view reason_name(Reason v);  // "not_created_yet", "carried_by", ...
 std::string_view quality_name(Quality v);  // "kept", ..., "compiler_made", ...
@@ -86,6 +86,7 @@ struct DropSite {
   std::string title;  // "pass_pattern_0", "between fx_aten and fx_post_grad"
   std::string subsystem;  // the compiler's group of passes
   std::string pattern;  // of a match
+  bool by_pass = false;  // `line` is that of the whole pass, as nothing closer is known: no line of the change itself
   LocId line = LocId::kNone;  // responsible line; of a match, where the function that writes the replacement is defined
   LocId chain = LocId::kNone;  // the compiler's frames, innermost first
   std::string place;  // "file:line (function)" of `line`; empty where unknown
@@ -134,7 +135,7 @@ struct Mark {
 struct DeclaredUse {
   UnitId unit = UnitId::kNone;
   AttrId field = AttrId::kNone;
-  PassId pass = PassId::kNone;
+  PassId pass = PassId::kNone;  // kNone: passes were not recorded, and the intent's may be it
   std::uint32_t intent = 0;  // index into Drops::intents
 };
 
@@ -147,6 +148,7 @@ struct FieldUnit {
   std::uint32_t loss = kNoIndex;  // dropped: it; inherited_gap: its root, where that is a loss
   std::uint32_t mark = kNoIndex;  // present: into Drops::marks; of another unit where the value came from that
   Reason root = Reason::kUnknown;  // inherited_gap: why the first source lacks it
+  bool guessed = false;  // unknown: nothing but equal lines or neighbours suggests what the unit was made of
 };
 
 // present + absent + unreadable = units; qualities sum to present, reasons to absent.
@@ -227,11 +229,23 @@ struct PassLabel {
   PassKind kind = PassKind::kPass;
 };
 
+// What a reader must know of the capture before believing that something is not in it.
+struct CaptureState {
+  bool torn = false;  // no end record
+  bool partial = false;  // the end record says that something was lost
+  std::string torn_note;  // where it broke off
+  std::string level;  // that it was recorded at; empty where its header does not say
+};
+CaptureState capture_state(const Capture& capture);
+
 // One compile, or one direction of it. Spells all that it mentions, so that writers need no capture.
 struct Drops {
   CompileId compile = CompileId::kNone;
   std::string direction;
-  bool passes_recorded = false;  // the capture holds passes of this compile
+  CaptureState state;
+  bool passes_recorded = false;  // passes were watched, whether or not one is in the capture
+  bool all_stages = true;  // not only those that were asked for
+  std::vector<Note> notes;  // of this compile, about what was not observed
   std::vector<StageTally> stages;
   std::vector<DropSite> sites;  // in the order in which they show
   std::vector<Loss> losses;  // by site, unit, field

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <unordered_set>
 
@@ -129,6 +130,7 @@ void DropFinder::judge(const Where& where) {
   cell.reason = why.reason;
   cell.loss = why.loss;
   cell.root = why.root;
+  cell.guessed = why.guessed;
   if (why.reason == Reason::kDropped) losses_[why.loss].in_stage = true;
   if (why.reason == Reason::kSynthesised && why.intent != kNoIndex) use_intent(unit.unit, field, why.pass, why.intent);
   ++tally.absent;
@@ -277,7 +279,7 @@ std::optional<Absence> DropFinder::decide(UnitId unit, AttrId field, std::vector
     }
     if (!loss.had.empty()) continue;
     if (could_not_have(source, field)) {
-      reasons.push_back({Reason::kNotCreatedYet, kNoIndex, Reason::kUnknown, kNoIndex, PassId::kNone});
+      reasons.push_back({Reason::kNotCreatedYet, kNoIndex, Reason::kUnknown, kNoIndex, PassId::kNone, false});
     } else if (auto lost = has(state.when) ? lost_in_place(source, field, state.when) : std::nullopt) {
       reasons.push_back(*lost);
     } else if (auto known = known_.find({source, field}); known != known_.end()) {
@@ -449,7 +451,7 @@ std::uint32_t DropFinder::add_loss(Loss loss) {
 }
 
 Absence DropFinder::declared(std::uint32_t intent, PassId pass) const {
-  return {Reason::kSynthesised, kNoIndex, Reason::kUnknown, intent, pass};
+  return {Reason::kSynthesised, kNoIndex, Reason::kUnknown, intent, pass, false};
 }
 
 // What is known without births: the units of the stage before that this one comes from.
@@ -489,9 +491,15 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
   if (const auto through = read_through(capture_.attr_kinds[index(field)].name);
       !through.empty() && before.layer == "FX" && row_of_.count(names_[through]) != 0)
     read = names_[through];
+  // Equal lines and neighbours only suggest where a unit comes from: nothing is concluded from them.
+  std::vector<Parent> sure;
+  std::copy_if(parents.begin(), parents.end(), std::back_inserter(sure),
+               [](const Parent& p) { return strength_of(p.evidence) != Strength::kDerived; });
+  const bool guessed = sure.empty();
+  const std::vector<Parent>& sources = guessed ? parents : sure;
   std::vector<UnitId> had;
   std::vector<Absence> reasons;
-  for (const Parent& parent : parents) {
+  for (const Parent& parent : sources) {
     const FieldUnit& cell = stages_[above].fields[row_of_.at(read)].units[before.positions.at(parent.unit)];
     // What a backward node has of its forward node stays with it: nothing reads it through the node's origins.
     const bool of_forward = cell.carrier.starts_with("fwd_");
@@ -501,7 +509,11 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
     Absence why{cell.state == State::kUnreadable ? Reason::kUnknown
                 : of_forward                     ? Reason::kNeverMade
                                                  : cell.reason,
-                cell.loss, cell.root, kNoIndex, PassId::kNone};
+                cell.loss,
+                cell.root,
+                kNoIndex,
+                PassId::kNone,
+                cell.guessed};
     if (why.reason == Reason::kSynthesised) {
       const auto uses = declared_of_.find({parent.unit, read});
       if (uses != declared_of_.end()) {
@@ -511,11 +523,15 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
     }
     reasons.push_back(why);
   }
-  // Equal lines and neighbours only suggest where a unit comes from: they must agree.
-  const bool suggested = strength_of(parents.front().evidence) == Strength::kDerived;
-  if (suggested && !had.empty() && had.size() < parents.size()) return {};
-  if (!had.empty()) return dropped_between(where, above, parents, had, field);
-  const bool same = parents.front().evidence == Evidence::kIdentity && read == field;
+  if (guessed) {
+    const Absence what = inherit(reasons);
+    if (had.empty() && what.reason == Reason::kNeverMade) return what;  // whatever it was made of
+    Absence unknown;
+    unknown.guessed = true;
+    return unknown;
+  }
+  if (!had.empty()) return dropped_between(where, above, sources, had, field);
+  const bool same = sources.front().evidence == Evidence::kIdentity && read == field;
   if (same && reasons.front().reason != Reason::kNotCreatedYet) return reasons.front();
   return inherit(reasons);
 }

@@ -30,6 +30,7 @@ struct Absence {
   Reason root = Reason::kUnknown;
   std::uint32_t intent = kNoIndex;
   PassId pass = PassId::kNone;  // synthesised: the declared pass
+  bool guessed = false;  // unknown: its sources are only guessed
 };
 
 // Keeps references; all must outlive it. Columns of `matrix` are those of the pipeline, all of them.

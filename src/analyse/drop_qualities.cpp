@@ -140,7 +140,10 @@ bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUni
       base = &seen;
     } else if (kept_of(capture_, type, *last, seen) != Kept::kAll) {
       const PassId pass = capture_.snapshots[index(since)].pass;
-      const std::uint32_t intent = intents_.find(IntentKind::kRemaps, pass, {}, target_of(unit.unit), name);
+      const std::uint32_t intent =
+          has(pass) || passes_.has_passes(pipeline_.compile)
+              ? intents_.find(IntentKind::kRemaps, pass, {}, target_of(unit.unit), name)
+              : intents_.perhaps(IntentKind::kRemaps, pipeline_.compile, target_of(unit.unit), name);
       if (intent != kNoIndex) {
         uses.emplace_back(pass, intent);
         base = &seen;

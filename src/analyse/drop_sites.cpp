@@ -97,6 +97,7 @@ DropSite SiteTable::in_pass(PassId id) const {
   site.subsystem = pass.subsystem;
   site.line = pass.loc;
   site.chain = pass.loc;
+  site.by_pass = has(pass.loc);
   return site;
 }
 
@@ -118,7 +119,10 @@ std::uint32_t SiteTable::birth(const ChargedBirth& charged, const std::string& f
   if (charged.evidence == "match") site.pattern = birth.pattern;
   if (has(birth.loc)) site.chain = birth.loc;
   const bool by_pattern = charged.evidence == "match" && has(birth.pattern_loc);
-  if (by_pattern || has(birth.loc)) site.line = by_pattern ? birth.pattern_loc : birth.loc;
+  if (by_pattern || has(birth.loc)) {
+    site.line = by_pattern ? birth.pattern_loc : birth.loc;
+    site.by_pass = false;
+  }
   site.at = at;
   // Chains differ in their outer frames: one place is one innermost frame.
   if (const Loc* frame = innermost_frame(capture_, site.line)) {

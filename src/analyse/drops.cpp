@@ -29,7 +29,8 @@ std::string_view quality_name(Quality v) {
 }
 
 std::string_view fate_name(Fate v) {
-  constexpr std::array<std::string_view, kFates> kNames{"survived", "replaced", "merged", "elided", "folded", "dead"};
+  constexpr std::array<std::string_view, kFates> kNames{"survived", "replaced", "merged", "elided",
+                                                        "folded",   "dead",     "unseen"};
   return kNames[static_cast<std::size_t>(v)];
 }
 
@@ -41,6 +42,19 @@ std::string_view site_kind_name(SiteKind v) {
 std::string_view loss_way_name(LossWay v) {
   constexpr std::array<std::string_view, 3> kNames{"in_place", "at_birth", "from_stage"};
   return kNames[static_cast<std::size_t>(v)];
+}
+
+CaptureState capture_state(const Capture& capture) {
+  CaptureState result;
+  result.torn = !capture.end.has_value();
+  result.partial = capture.end.has_value() && !capture.end->complete;
+  for (const auto& [key, value] : capture.run.settings) {
+    if (key == "level") result.level = value;
+  }
+  for (const Note& note : capture.notes) {
+    if (note.code == "torn-capture") result.torn_note = note.text;
+  }
+  return result;
 }
 
 std::string_view observer_rule_id(ObserverRule v) {
@@ -189,6 +203,17 @@ void tally_passes(const Capture& capture, const PassIndex& passes, const FateFin
   }
 }
 
+// What says that something is missing from the capture, rather than from the program.
+std::vector<Note> notes_of(const Capture& capture, CompileId compile) {
+  constexpr std::array<std::string_view, 3> kCodes{"backward-not-observed", "not-observed", "compile-not-finished"};
+  std::vector<Note> result;
+  for (const Note& note : capture.notes) {
+    if (note.compile == compile && std::find(kCodes.begin(), kCodes.end(), note.code) != kCodes.end())
+      result.push_back(note);
+  }
+  return result;
+}
+
 constexpr std::size_t kMaxWithin = 8;
 
 class Labels {
@@ -276,7 +301,12 @@ Drops DropBuilder::build(const Pipeline& pipeline, EdgeFinder& edges, const std:
   Drops result;
   result.compile = pipeline.compile;
   result.direction = pipeline.direction;
-  result.passes_recorded = passes_.has_passes(pipeline.compile);
+  result.state = capture_state(capture_);
+  // A capture that broke off, or a compile in which no pass did anything, was watched all the same.
+  result.passes_recorded =
+      passes_.has_passes(pipeline.compile) || (!result.state.level.empty() && result.state.level != "borders");
+  result.all_stages = stages.empty() || (stages.size() == 1 && stages.front() == "all");
+  result.notes = notes_of(capture_, pipeline.compile);
   result.intents = intents_.all();
   std::vector<std::size_t> all(pipeline.columns.size());
   std::iota(all.begin(), all.end(), std::size_t{0});

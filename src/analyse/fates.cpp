@@ -137,6 +137,14 @@ StageInterval FateFinder::between(const Pipeline& pipeline, EdgeFinder& edges, s
     const ChargedBirth birth = passes_.charged(unit);
     work.insert(work.end(), birth.sources.begin(), birth.sources.end());
   }
+  // Not erased, nothing made of it, and yet something reads it: it went where nobody watched.
+  std::unordered_set<UnitId> read;
+  for (SnapshotId look : first.snapshots) {
+    for (UnitId unit : capture_.snapshots[index(look)].units) {
+      if (const Observation* inputs = present(capture_, unit, inputs_, look))
+        read.insert(inputs->refs.begin(), inputs->refs.end());
+    }
+  }
   for (const ColumnUnit& unit : first.units) {
     if (there.count(unit.unit) != 0) {
       ++result.fates[static_cast<std::size_t>(Fate::kSurvived)];
@@ -148,7 +156,9 @@ StageInterval FateFinder::between(const Pipeline& pipeline, EdgeFinder& edges, s
     if (erased) {
       fate = fate_of(unit.unit, passes_.erased_in(unit.unit));
     } else {
-      fate.fate = used.count(unit.unit) != 0 ? Fate::kReplaced : Fate::kDead;
+      fate.fate = used.count(unit.unit) != 0   ? Fate::kReplaced
+                  : read.count(unit.unit) != 0 ? Fate::kUnseen
+                                               : Fate::kDead;
     }
     ++result.fates[static_cast<std::size_t>(fate.fate)];
     result.leavers.push_back(fate);

@@ -170,16 +170,35 @@ IntentTable::IntentTable(const Capture& capture, const std::vector<Intent>& call
   }
 }
 
+namespace {
+
+bool covers(const Intent& intent, std::string_view target, std::string_view field) {
+  return any_or_none(intent.targets, [&](const std::string& t) { return target.substr(0, t.size()) == t; }) &&
+         any_or_none(intent.fields, [&](const std::string& f) { return f == field; });
+}
+
+}  // namespace
+
 std::uint32_t IntentTable::find(IntentKind kind, PassId pass, std::string_view pattern, std::string_view target,
                                 std::string_view field) const {
   if (!has(pass)) return kNoIndex;
   for (std::uint32_t i : of_pass_[index(pass)]) {
     const Intent& intent = intents_[i];
     if (intent.kind != kind || (!intent.pattern.empty() && intent.pattern != pattern)) continue;
-    const bool covers =
-        any_or_none(intent.targets, [&](const std::string& t) { return target.substr(0, t.size()) == t; });
-    const bool reaches = any_or_none(intent.fields, [&](const std::string& f) { return f == field; });
-    if (covers && reaches) return i;
+    if (covers(intent, target, field)) return i;
+  }
+  return kNoIndex;
+}
+
+// The groups that built-in intents name are back ends' own: their passes run in no other's compile.
+std::uint32_t IntentTable::perhaps(IntentKind kind, CompileId compile, std::string_view target,
+                                   std::string_view field) const {
+  for (std::uint32_t i = 0; i < intents_.size(); ++i) {
+    const Intent& intent = intents_[i];
+    if (intent.kind != kind || !covers(intent, target, field)) continue;
+    const bool of_another = intent.origin == builtin_intents().front().origin && !intent.subsystem.empty() &&
+                            intent.subsystem != capture_.compiles[index(compile)].backend;
+    if (!of_another) return i;
   }
   return kNoIndex;
 }

@@ -18,6 +18,8 @@ class IntentTable {
   // Index of the intent of that kind that covers the unit, or kNoIndex. Empty pattern, target or field: not asked.
   std::uint32_t find(IntentKind kind, PassId pass, std::string_view pattern, std::string_view target,
                      std::string_view field) const;
+  // The same where no pass of the compile was recorded: the first that would cover the unit, had its pass run.
+  std::uint32_t perhaps(IntentKind kind, CompileId compile, std::string_view target, std::string_view field) const;
 
  private:
   const Capture& capture_;

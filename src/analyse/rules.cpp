@@ -9,7 +9,9 @@ constexpr std::array kAxes{
     Axis{"reason", "Why a field is absent",
          "One a field and unit where the slot is empty or there is none; they sum to the absent."},
     Axis{"quality", "How good a present value is",
-         "One a field and unit where the slot holds something; they sum to the present."},
+         "One a field and unit where the slot holds something; they sum to the present. A unit that has its value from "
+         "units whose value is marked, and from no other, counts as they do; the finding is told once, of the unit where "
+         "it came about."},
     Axis{"fate", "What became of a unit",
          "One a unit that entered an interval (a pass, or from one stage to the next); they sum to those."},
     Axis{"observer", "Rules for passes over IR",
@@ -41,8 +43,11 @@ constexpr std::array kRules{
          "An intent declares that this pass makes such units, or changes this field, on purpose.",
          "A restickify, which belongs to no operation of the model.",
          "Nothing. The intent's reason is shown; check that it still holds."},
-    Rule{"reason", "unknown", "Nothing was recorded that could tell.",
-         "A node without births and links, in a capture whose first stage comes after the one that makes the field.",
+    Rule{"reason", "unknown",
+         "Nothing was recorded that could tell: no source is known, or it is only guessed from an equal line or from the "
+         "nodes around it, which is no evidence.",
+         "A node that a pass made, in a capture of level `borders`; a node without births and links, in a capture whose "
+         "first stage comes after the one that makes the field.",
          "Record again with passes, from the first stage on."},
     Rule{"quality", "kept", "The value says what the sources of the unit said.", "A node copied with its metadata.",
          "Nothing."},
@@ -74,8 +79,15 @@ constexpr std::array kRules{
          "Nothing, if the input keeps its own provenance."},
     Rule{"fate", "folded", "A constant took over its uses.", "An op on parameters, computed while freezing.",
          "The constant should name what it was computed from."},
-    Rule{"fate", "dead", "It was erased, and nothing took over its uses or was made of it.",
+    Rule{"fate", "dead",
+         "It was erased, and nothing took over its uses or was made of it; or nothing read it and it did not go on.",
          "A value that nobody reads.", "Nothing."},
+    Rule{"fate", "unseen",
+         "It was not erased and something read it, but nothing that was seen was made of it: it went where nobody "
+         "watched, or was read through by what used it.",
+         "A node that only the backward needs, where the backward was not captured (note `backward-not-observed`); a "
+         "getitem that tracing unpacks.",
+         "Run the backward within the capture; of a getitem, nothing."},
     Rule{"observer", "a", "An operation may not lose any of its `origins`.",
          "Rebuilding a buffer with one origin of two.",
          "Union the old origins into the new buffer, or declare the pass with kind `remaps`."},

@@ -48,7 +48,9 @@ Expected<Capture> load(const CommonOptions& options, std::string_view verb, Stre
   } else if (!capture->end->complete) {
     say("the capture is partial: something was lost while it was made (see kerntrail info)");
   }
-  if (capture->compiles.empty()) say("nothing was compiled while this capture was made");
+  if (capture->compiles.empty())
+    say(capture->end ? "nothing was compiled while this capture was made"
+                     : "it holds no compile: it broke off before one, or none was made");
   for (const Note& note : capture->notes) {
     if (note.code == "not-observed" && has(note.compile)) {
       say(fmt::format("compile {} was not observed: {}", compile_name(note.compile), note.text));

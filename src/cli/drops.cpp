@@ -54,7 +54,9 @@ int run_drops(const std::vector<std::string>& arguments, Streams& streams) {
   if (!capture) return refuse("drops", capture.error(), streams);
   const auto all = drops(*capture, options);
   if (!all) return refuse("drops", all.error(), streams);
-  return deliver(format == "json" ? render::drops_json(*all, grouping(by)) : render::drops_markdown(*all, grouping(by)),
+  const CaptureState state = capture_state(*capture);
+  return deliver(format == "json" ? render::drops_json(*all, grouping(by), state)
+                                  : render::drops_markdown(*all, grouping(by), state),
                  common, "drops", streams);
 }
 

@@ -26,6 +26,8 @@ class Writer {
     json_.member("compile", compile_name(drops_.compile));
     text(json_, "direction", drops_.direction);
     json_.member("passes_recorded", drops_.passes_recorded);
+    json_.member("all_stages", drops_.all_stages);
+    if (!drops_.notes.empty()) list("notes", drops_.notes, [&](const Note& v) { note(v); });
     list("stages", drops_.stages, [&](const StageTally& v) { stage(v); });
     list("sites", drops_.sites, [&](const DropSite& v) { site(v); });
     list("losses", drops_.losses, [&](const Loss& v) { loss(v); });
@@ -101,6 +103,14 @@ class Writer {
     json_.end_object();
   }
 
+  void note(const Note& v) {
+    json_.begin_object();
+    json_.member("code", v.code);
+    json_.member("severity", severity_name(v.severity));
+    json_.member("text", v.text);
+    json_.end_object();
+  }
+
   void stage(const StageTally& v) {
     json_.begin_object();
     json_.member("stage", v.key);
@@ -145,6 +155,7 @@ class Writer {
       text(json_, "carrier", v.carrier);
       if (v.loss != kNoIndex) json_.member("loss", v.loss);
       if (v.reason == Reason::kInheritedGap) json_.member("root", reason_name(v.root));
+      if (v.guessed) json_.member("guessed", true);
     }
     json_.end_object();
   }
@@ -159,6 +170,7 @@ class Writer {
     text(json_, "after_pass", v.after_pass);
     text(json_, "pattern", v.pattern);
     text(json_, "place", v.place);
+    if (v.by_pass && !v.place.empty()) json_.member("place_is_of_pass", true);
     if (!v.frames.empty()) list("frames", v.frames, [&](const std::string& frame) { json_.value(frame); });
     json_.end_object();
   }
@@ -265,12 +277,15 @@ std::string_view grouping_name(DropGrouping by) {
 
 void write_drops(JsonWriter& json, const Drops& drops) { Writer(json, drops).write(); }
 
-std::string drops_json(const std::vector<Drops>& all, DropGrouping by) {
+std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state) {
   std::string out;
   JsonWriter json(out, 2);
   json.begin_object();
   json.member("format", "kerntrail-drops");
   json.member("version", 1);
+  json.member("torn", state.torn);
+  json.member("partial", state.partial);
+  text(json, "level", state.level);
   json.key("parts").begin_array();
   for (const Drops& drops : all) write_drops(json, drops);
   json.end_array();

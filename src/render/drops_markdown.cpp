@@ -60,6 +60,7 @@ std::string pass_text(const Drops& drops, PassId pass) {
   const auto found = drops.pass_labels.find(pass);
   if (found == drops.pass_labels.end()) return "—";
   const PassLabel& label = found->second;
+  if (label.kind == PassKind::kGap) return "no pass: " + md_text(label.name);
   std::string out;
   for (auto outer = label.within.rbegin(); outer != label.within.rend(); ++outer) out += md_code(*outer) + " / ";
   out += md_code(label.name);
@@ -76,7 +77,7 @@ std::string site_text(const Drops& drops, const DropSite& site) {
 std::string where_text(const Drops& drops, const DropSite& site) {
   std::string out = site_text(drops, site);
   if (!site.pattern.empty()) out += ", pattern " + md_code(site.pattern);
-  if (!site.place.empty()) out += ", " + place_code(site.place);
+  if (!site.place.empty()) out += (site.by_pass ? ", function defined at " : ", ") + place_code(site.place);
   return out;
 }
 
@@ -238,6 +239,11 @@ std::string marks_table(const Drops& drops, const std::vector<std::uint32_t>& ma
   return out + more(rows.size());
 }
 
+std::string capitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 // Where a group is one place, the place stands once above its table.
 std::set<std::uint32_t> sites_in(const Drops& drops, const DropGroup& group) {
   std::set<std::uint32_t> sites;
@@ -255,23 +261,23 @@ std::string group_heading(const Drops& drops, const DropGroup& group, DropGroupi
     }());
   const DropSite& site = drops.sites[*sites.begin()];
   if (by == DropGrouping::kPass || site.place.empty()) {
-    std::string text = site_text(drops, site);
-    text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
-    return text;
+    return capitalised(site_text(drops, site));
   }
   return place_code(site.place);
 }
 
 std::string site_line(const Drops& drops, const DropSite& site, DropGrouping by) {
   std::vector<std::string> parts;
-  if (by == DropGrouping::kLine && !site.place.empty()) parts.push_back("In " + site_text(drops, site));
-  if (!site.pattern.empty()) parts.push_back((parts.empty() ? "Pattern " : "pattern ") + md_code(site.pattern));
+  if (by == DropGrouping::kLine && !site.place.empty())
+    parts.push_back("in " + site_text(drops, site) + (site.by_pass ? ", whose function is defined here" : ""));
+  if (!site.pattern.empty()) parts.push_back("pattern " + md_code(site.pattern));
   if (by == DropGrouping::kPass && !site.place.empty()) {
-    const std::string_view what = site.pattern.empty() ? "line" : "its replacement is written in";
-    parts.push_back(
-        fmt::format("{} {}", parts.empty() ? (site.pattern.empty() ? "Line" : what) : what, place_code(site.place)));
+    const std::string_view what = site.by_pass           ? "function defined at"
+                                  : site.pattern.empty() ? "line"
+                                                         : "its replacement is written in";
+    parts.push_back(fmt::format("{} {}", what, place_code(site.place)));
   }
-  return parts.empty() ? std::string() : base::join(parts, ", ") + ".\n\n";
+  return parts.empty() ? std::string() : capitalised(base::join(parts, ", ")) + ".\n\n";
 }
 
 std::string groups_text(const Drops& drops, DropGrouping by, const std::string& heading) {
@@ -295,7 +301,8 @@ std::string unplaced_text(const Drops& drops, const std::string& heading) {
     if (drops.marks[i].site == kNoIndex) marks.push_back(i);
   }
   if (marks.empty()) return {};
-  return heading + " Present, but not to be relied on\n\n" + marks_table(drops, marks, false) + "\n";
+  return heading + " Present, but not to be relied on\n\nIn which pass or stage these came about is not known.\n\n" +
+         marks_table(drops, marks, false) + "\n";
 }
 
 std::string finding_text(const Drops& drops, const ObserverFinding& found) {
@@ -342,7 +349,9 @@ std::string declared_text(const Drops& drops, const std::string& heading) {
   std::string rows;
   for (const auto& [key, found] : uses) {
     const Intent& intent = drops.intents[key.second];
-    rows += md_row({pass_text(drops, key.first), std::string(intent_kind_name(intent.kind)), md_text(intent.reason),
+    const std::string pass =
+        has(key.first) ? pass_text(drops, key.first) : fmt::format("not recorded; perhaps {}", md_code(intent.pass));
+    rows += md_row({pass, std::string(intent_kind_name(intent.kind)), md_text(intent.reason),
                     md_codes({found.second.begin(), found.second.end()}),
                     units_text(drops, {found.first.begin(), found.first.end()}), md_text(intent.origin)});
   }
@@ -387,15 +396,33 @@ std::string fates_text(const Drops& drops, const std::string& heading) {
   std::string rows;
   std::size_t n = 0;
   for (const PassTally& pass : drops.passes) {
-    if (pass.created + pass.left + pass.losses + pass.marks + pass.findings == 0 || ++n > kRows) continue;
+    if (++n > kRows) continue;
     rows += md_row({pass_text(drops, pass.pass), fmt::format("{}", pass.created), fmt::format("{}", pass.changed),
-                    fmt::format("{}", pass.left), counts_text(pass.fates, name), fmt::format("{}", pass.losses),
-                    fmt::format("{}", pass.marks + pass.findings)});
+                    fmt::format("{}", pass.retargeted), fmt::format("{}", pass.left), counts_text(pass.fates, name),
+                    fmt::format("{}", pass.losses), fmt::format("{}", pass.marks + pass.findings)});
   }
   if (n > 0)
     out += (out.empty() ? "" : "\n") +
-           md_header({"Pass", "Made", "Changed", "Gone", "Which were", "Losses", "Other findings"}) + rows + more(n);
+           md_header({"Pass", "Made", "Changed", "Retargeted", "Gone", "Which were", "Losses", "Other findings"}) +
+           rows + more(n);
   return out.empty() ? out : heading + " What became of the units\n\n" + out + "\n";
+}
+
+// "2 passes and 1 change outside any pass made or changed something": the rows of the table of passes.
+std::string passes_text(const Drops& drops) {
+  std::size_t passes = 0, steps = 0, gaps = 0;
+  for (const PassTally& tally : drops.passes) {
+    const auto label = drops.pass_labels.find(tally.pass);
+    const PassKind kind = label == drops.pass_labels.end() ? PassKind::kPass : label->second.kind;
+    ++(kind == PassKind::kGap ? gaps : kind == PassKind::kStage ? steps : passes);
+  }
+  std::vector<std::string> parts;
+  if (passes > 0 || steps + gaps == 0) parts.push_back(base::counted(passes, "pass", "passes"));
+  if (steps > 0) parts.push_back(base::counted(steps, "function around passes", "functions around passes"));
+  std::string out = parts.empty() ? std::string() : base::join(parts, " and ") + " made or changed something";
+  if (gaps == 0) return out;
+  out += out.empty() ? "" : "; ";
+  return out + base::counted(gaps, "change", "changes") + " outside any pass";
 }
 
 std::string examined(const Drops& drops) {
@@ -406,26 +433,81 @@ std::string examined(const Drops& drops) {
     fields = std::max(fields, stage.fields.size());
   }
   std::string out = fmt::format("{} of {}", base::counted(fields, "field"), base::join(stages, ", "));
-  if (drops.passes_recorded)
-    out += fmt::format("; {} made or changed something", base::counted(drops.passes.size(), "pass", "passes"));
+  return drops.passes_recorded ? out + "; " + passes_text(drops) : out;
+}
+
+// "3 fields of 2 units": absent where the source of the unit is only guessed.
+std::string guessed_text(const Drops& drops) {
+  std::set<std::pair<UnitId, AttrId>> fields;
+  std::set<UnitId> units;
+  for (const StageTally& stage : drops.stages) {
+    for (const FieldTally& field : stage.fields) {
+      for (const FieldUnit& unit : field.units) {
+        if (!unit.guessed) continue;
+        fields.emplace(unit.unit, field.attr);
+        units.insert(unit.unit);
+      }
+    }
+  }
+  if (fields.empty()) return {};
+  return fmt::format(
+      "{} absent on {} whose source is not known{}: equal lines or neighbours suggest one, which is no evidence.\n\n",
+      base::counted(fields.size(), "field is", "fields are"), base::counted(units.size(), "unit"),
+      drops.passes_recorded ? "" : " at this level (borders)");
+}
+
+// What is not in the capture, before anything is said of what is.
+std::string state_text(const CaptureState& state) {
+  std::string out;
+  if (state.torn)
+    out += fmt::format(
+        "**The capture is torn:** it has no end record; what follows is of what was written before it "
+        "broke off{}.\n\n",
+        state.torn_note.empty() ? std::string() : " (" + md_text(state.torn_note) + ")");
+  if (state.partial)
+    out += "**The capture is partial:** something was lost while it was made; `kerntrail info` says what.\n\n";
   return out;
 }
 
-std::string summary(const Drops& drops) {
+std::string notes_text(const Drops& drops) {
+  std::string out;
+  for (const Note& note : drops.notes) out += fmt::format("**{}:** {}.\n\n", md_code(note.code), md_text(note.text));
+  return out;
+}
+
+// Nothing is said of what was not looked at.
+std::string no_loss(const Drops& drops) {
+  std::string of;
+  if (!drops.all_stages) of += " in the stages shown";
+  if (drops.state.torn)
+    of += of.empty() ? " in what was written before the capture broke off" : ", as far as the capture goes";
+  else if (drops.state.partial)
+    of += of.empty() ? " in what was observed" : ", as far as it was observed";
+  return fmt::format("**Nothing was lost{}.**", of);
+}
+
+// Places as the grouping shows them: a heading each, or an entry each in the column "Where".
+std::size_t places_of(const Drops& drops, DropGrouping by) {
+  std::set<std::string> places;
+  std::size_t groups = 0;
+  for (const DropGroup& group : group_drops(drops, by)) groups += group.losses.empty() ? 0U : 1U;
+  for (const Loss& loss : drops.losses) places.insert(where_text(drops, drops.sites[loss.site]));
+  return by == DropGrouping::kPass || by == DropGrouping::kLine ? groups : places.size();
+}
+
+std::string summary(const Drops& drops, DropGrouping by) {
   std::set<UnitId> units;
-  std::set<std::uint32_t> places;
-  for (const Loss& loss : drops.losses) {
-    units.insert(loss.unit);
-    places.insert(loss.site);
-  }
+  for (const Loss& loss : drops.losses) units.insert(loss.unit);
   std::size_t broken = 0;
   for (const ObserverFinding& found : drops.findings) broken += found.intent == kNoIndex ? 1U : 0U;
   std::string out;
-  if (drops.losses.empty()) {
-    out = "**Nothing was lost.**";
+  const std::string guessed = guessed_text(drops);
+  if (!drops.losses.empty()) {
+    out = fmt::format("**{} on {}, at {}{}.**", base::counted(drops.losses.size(), "field", "fields") + " lost",
+                      base::counted(units.size(), "unit"), base::counted(places_of(drops, by), "place"),
+                      drops.all_stages ? "" : ", in the stages shown");
   } else {
-    out = fmt::format("**{} on {}, at {}.**", base::counted(drops.losses.size(), "field", "fields") + " lost",
-                      base::counted(units.size(), "unit"), base::counted(places.size(), "place"));
+    out = guessed.empty() ? no_loss(drops) : std::string("**No loss is known.**");
   }
   std::map<Quality, std::size_t> doubtful;
   for (const Mark& mark : drops.marks) ++doubtful[mark.quality];
@@ -434,15 +516,16 @@ std::string summary(const Drops& drops) {
   if (!parts.empty()) out += fmt::format(" Present values that are not simply kept: {}.", base::join(parts, ", "));
   if (broken > 0) out += fmt::format(" Rules for IR passes broken {}.", base::counted(broken, "time"));
   out += fmt::format(" Examined: {}.\n\n", examined(drops));
+  out += guessed;
   if (!drops.passes_recorded)
     out +=
         "Passes were not recorded (level `borders`): a loss is placed between two stages, not in a pass. `kerntrail "
-        "record --level passes` records them.\n\n";
+        "record --level passes` records them, and what each unit was made of.\n\n";
   return out;
 }
 
 std::string body(const Drops& drops, DropGrouping by, const std::string& heading) {
-  std::string out = summary(drops) + groups_text(drops, by, heading);
+  std::string out = summary(drops, by) + groups_text(drops, by, heading);
   const bool placed = by == DropGrouping::kPass || by == DropGrouping::kLine;
   if (placed) out += unplaced_text(drops, heading);
   out += findings_text(drops, false, heading + " Rules for IR passes\n\n");
@@ -455,15 +538,17 @@ std::string drops_section(const Drops& drops, const std::string& heading) {
   return heading + " Where provenance is lost\n\n" + body(drops, DropGrouping::kPass, heading + "#");
 }
 
-std::string drops_markdown(const std::vector<Drops>& all, DropGrouping by) {
-  std::string out = "# Where provenance is lost\n\n";
-  if (all.empty()) out += "No stage of any compile was observed: nothing was examined.\n";
+std::string drops_markdown(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state) {
+  std::string out = "# Where provenance is lost\n\n" + state_text(state);
+  if (all.empty())
+    out += state.torn ? "No stage of any compile is in it: nothing was examined, and nothing can be said.\n"
+                      : "No stage of any compile was observed: nothing was examined.\n";
   for (const Drops& drops : all) {
     if (all.size() > 1)
       out += fmt::format("## Compile {}{}\n\n", compile_name(drops.compile),
                          drops.direction.empty() ? "" : ", " + md_text(drops.direction));
     const std::string heading = all.size() > 1 ? "###" : "##";
-    out += body(drops, by, heading) + totals_text(drops, heading) + fates_text(drops, heading);
+    out += notes_text(drops) + body(drops, by, heading) + totals_text(drops, heading) + fates_text(drops, heading);
   }
   while (out.size() > 1 && out[out.size() - 2] == '\n') out.pop_back();
   return out;

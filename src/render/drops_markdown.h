@@ -9,7 +9,7 @@
 
 namespace kerntrail::render {
 
-std::string drops_markdown(const std::vector<Drops>& all, DropGrouping by);
+std::string drops_markdown(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state);
 // Summary, losses and doubtful values of one part; without the totals a stage, the matrix has them. `heading`: "##".
 std::string drops_section(const Drops& drops, const std::string& heading);
 

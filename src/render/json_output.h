@@ -16,7 +16,7 @@ namespace kerntrail::render {
 // Units are given by id ("c0.n3"); the capture only spells them.
 std::string matrix_json(const Capture& capture, const std::vector<Matrix>& matrices);
 std::string lineage_json(const Capture& capture, const std::vector<Lineage>& lineages);
-std::string drops_json(const std::vector<Drops>& all, DropGrouping by);
+std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state);
 std::string report_json(const Capture& capture, const Report& report);
 
 }  // namespace kerntrail::render

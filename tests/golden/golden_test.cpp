@@ -39,10 +39,10 @@ std::map<std::string, std::string> rendered(const testing::Built& built) {
   files["lineage.dot"] = render::lineage_dot(capture, ways);
   files["lineage.json"] = render::lineage_json(capture, ways);
   const auto lost = need(drops(capture));
-  files["drops.md"] = render::drops_markdown(lost, DropGrouping::kPass);
-  files["drops_by_line.md"] = render::drops_markdown(lost, DropGrouping::kLine);
-  files["drops_by_unit.md"] = render::drops_markdown(lost, DropGrouping::kUnit);
-  files["drops.json"] = render::drops_json(lost, DropGrouping::kPass);
+  files["drops.md"] = render::drops_markdown(lost, DropGrouping::kPass, capture_state(capture));
+  files["drops_by_line.md"] = render::drops_markdown(lost, DropGrouping::kLine, capture_state(capture));
+  files["drops_by_unit.md"] = render::drops_markdown(lost, DropGrouping::kUnit, capture_state(capture));
+  files["drops.json"] = render::drops_json(lost, DropGrouping::kPass, capture_state(capture));
   files["report.md"] = render::report_markdown(report);
   files["report.json"] = render::report_json(capture, report);
   files["raw.json"] = need(render::raw_export(capture));

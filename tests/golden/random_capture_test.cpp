@@ -212,8 +212,8 @@ RC_GTEST_PROP(RandomCapture, EveryOutputHoldsItsPromises, ()) {
   const auto lost = drops(capture);
   RC_ASSERT(lost.has_value());
   for (const DropGrouping by : {DropGrouping::kPass, DropGrouping::kLine, DropGrouping::kField, DropGrouping::kUnit}) {
-    expect_tables_hold(render::drops_markdown(*lost, by));
-    RC_ASSERT(base::Json::parse(render::drops_json(*lost, by)).has_value());
+    expect_tables_hold(render::drops_markdown(*lost, by, capture_state(capture)));
+    RC_ASSERT(base::Json::parse(render::drops_json(*lost, by, capture_state(capture))).has_value());
   }
   const auto raw = render::raw_export(capture);
   RC_ASSERT(raw.has_value());
@@ -234,7 +234,7 @@ TEST(RandomRecords, LostProvenanceAddsUpWhateverTheRecords) {
     const auto lost = drops(capture, {{{"all"}, {}}, {}});
     ASSERT_TRUE(lost) << lost.error().text();
     testing::expect_drops(capture);
-    expect_tables_hold(render::drops_markdown(*lost, DropGrouping::kPass));
+    expect_tables_hold(render::drops_markdown(*lost, DropGrouping::kPass, capture_state(capture)));
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
 }

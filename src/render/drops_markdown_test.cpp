@@ -1,0 +1,159 @@
+// What the Markdown of lost provenance says in words is what its tables show.
+#include "render/drops_markdown.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "capture_builder.h"
+#include "cases.h"
+
+namespace kerntrail::render {
+namespace {
+
+using testing::CaptureBuilder;
+
+std::string text_of(const Capture& capture, DropGrouping by = DropGrouping::kPass, const DropOptions& options = {}) {
+  const auto all = drops(capture, options);
+  EXPECT_TRUE(all) << (all ? "" : all.error().text());
+  return all ? drops_markdown(*all, by, capture_state(capture)) : std::string();
+}
+
+// The number before a word, 0 where the text has none.
+std::size_t number(const std::string& text, const std::string& pattern) {
+  std::smatch found;
+  return std::regex_search(text, found, std::regex(pattern)) ? std::stoul(found[1].str()) : 0;
+}
+
+using Cells = std::vector<std::string>;
+
+struct Table {
+  std::string heading;
+  Cells header;
+  std::vector<Cells> rows;
+};
+
+Cells cells_of(const std::string& line) {
+  Cells cells;
+  std::stringstream in(line.substr(1));
+  for (std::string cell; std::getline(in, cell, '|');) cells.push_back(cell);
+  return cells;
+}
+
+std::vector<Table> tables(const std::string& text) {
+  std::vector<Table> found;
+  std::stringstream in(text);
+  std::string heading, before;
+  for (std::string line; std::getline(in, line); before = line) {
+    if (line.starts_with("#")) heading = line;
+    if (!line.starts_with("|") || line.starts_with("| ---")) continue;
+    if (before.starts_with("|"))
+      found.back().rows.push_back(cells_of(line));
+    else
+      found.push_back({heading, cells_of(line), {}});
+  }
+  return found;
+}
+
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+// "`a` (c0.n1), `b` (c0.n2) and 3 more"
+std::size_t units_in(const std::string& cell) { return count(cell, "(c0.") + number(cell, "and ([0-9]+) more"); }
+
+struct Shown {
+  std::size_t losses = 0, marks = 0, passes = 0, gaps = 0, broken = 0;
+  std::set<std::string> places;
+};
+
+Shown shown_in(const std::string& text) {
+  Shown shown;
+  for (const Table& table : tables(text)) {
+    for (const Cells& row : table.rows) {
+      if (table.header.size() > 1 && table.header[1] == " Lost ") {
+        shown.losses += units_in(row[0]) * count(row[1], "`") / 2;
+        shown.places.insert(table.heading);
+      }
+      if (table.header.size() > 2 && table.header[2] == " Quality ") shown.marks += units_in(row[0]);
+      if (table.header[0] == " Pass " && table.header[1] == " Made ")
+        ++(row[0].starts_with(" no pass:") ? shown.gaps : shown.passes);
+      if (table.header[1] == " Rule " && table.heading.find("Declared") == std::string::npos) ++shown.broken;
+    }
+  }
+  return shown;
+}
+
+TEST(DropsMarkdown, TheWordsCountWhatTheTablesShow) {
+  const testing::Built built = testing::lossy_passes();
+  for (const DropGrouping by : {DropGrouping::kPass, DropGrouping::kLine}) {
+    const std::string text = text_of(built.capture, by);
+    const Shown shown = shown_in(text);
+    EXPECT_EQ(number(text, "([0-9]+) fields? lost"), shown.losses) << text;
+    EXPECT_EQ(number(text, "at ([0-9]+) places?"), shown.places.size()) << text;
+    EXPECT_EQ(number(text, "([0-9]+) collapsed") + number(text, "([0-9]+) overwritten") +
+                  number(text, "([0-9]+) compiler_made") + number(text, "([0-9]+) vacuous[.,]"),
+              shown.marks)
+        << text;
+    EXPECT_EQ(number(text, "broken ([0-9]+) time"), shown.broken);
+    EXPECT_EQ(number(text, "([0-9]+) pass(?:es)? made or changed"), shown.passes) << text;
+    EXPECT_EQ(number(text, "([0-9]+) changes? outside any pass"), shown.gaps) << text;
+    EXPECT_GT(shown.losses * shown.marks * shown.passes * shown.gaps * shown.broken, 0U) << "something of each";
+  }
+}
+
+// One node that goes on as it is; a second pass retargets it and does nothing else.
+Capture plain(const Settings& settings, bool torn, bool with_pass) {
+  CaptureBuilder b(settings);
+  const GraphId graph = b.graph(b.compile("inductor"), "fx", "inference");
+  const UnitId unit = b.unit(graph, UnitKind::kFxNode);
+  const auto node = [&] { return b.seen(unit).text("name", "x").text("op", "call_function").stack("m.py", 1, "x"); };
+  b.snapshot("fx_aten", graph, {node()});
+  if (with_pass) {
+    Pass pass;
+    pass.graph = graph;
+    pass.name = "retargets";
+    const PassId id = b.recorder().begin_pass(pass);
+    Pass done;
+    done.retargeted = {unit};
+    b.recorder().end_pass(id, done);
+  }
+  Capture capture = b.finish();
+  if (torn) capture.end.reset();
+  return capture;
+}
+
+TEST(DropsMarkdown, ARetargetingPassHasItsRow) {
+  const std::string text = text_of(plain({{"level", "passes"}}, false, true));
+  EXPECT_NE(text.find("1 pass made or changed something"), std::string::npos) << text;
+  EXPECT_NE(text.find("| `retargets` | 0 | 0 | 1 | 0 |"), std::string::npos) << text;
+}
+
+TEST(DropsMarkdown, NothingIsSaidOfWhatIsNotThere) {
+  const std::string whole = text_of(plain({{"level", "passes"}}, false, false));
+  EXPECT_NE(whole.find("**Nothing was lost.**"), std::string::npos) << whole;
+  EXPECT_EQ(whole.find("borders"), std::string::npos) << "no pass was seen, but passes were watched";
+  const std::string borders = text_of(plain({{"level", "borders"}}, false, false));
+  EXPECT_NE(borders.find("level `borders`"), std::string::npos);
+  const std::string torn = text_of(plain({{"level", "passes"}}, true, false));
+  EXPECT_NE(torn.find("**The capture is torn:**"), std::string::npos) << torn;
+  EXPECT_NE(torn.find("**Nothing was lost in what was written before the capture broke off.**"), std::string::npos);
+  EXPECT_EQ(torn.find("borders"), std::string::npos);
+  DropOptions options;
+  options.analysis.stages = {"fx_aten"};
+  const std::string some = text_of(plain({{"level", "passes"}}, false, false), DropGrouping::kPass, options);
+  EXPECT_NE(some.find("**Nothing was lost in the stages shown.**"), std::string::npos) << some;
+  CaptureBuilder empty;
+  Capture nothing = empty.finish();
+  nothing.end.reset();
+  EXPECT_NE(text_of(nothing).find("nothing can be said"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kerntrail::render
