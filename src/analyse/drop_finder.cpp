@@ -38,10 +38,6 @@ DropFinder::DropFinder(const Capture& capture, const Pipeline& pipeline, const M
       graph_order_(capture.graphs.size(), std::numeric_limits<int>::min()),
       pre_grad_(capture.graphs.size(), false),
       disagreeing_(edges.disagreeing_files().begin(), edges.disagreeing_files().end()) {
-  for (const Claim& claim : capture.claims) {
-    if (claim.claimant == "compiler" && capture.compile_of(claim.kernel) == pipeline.compile)
-      claimed_[claim.kernel].insert(claim.units.begin(), claim.units.end());
-  }
   for (const MatrixRow& row : matrix.rows) {
     row_of_[row.attr] = fields_.size();
     fields_.push_back(row.attr);
@@ -118,12 +114,6 @@ void DropFinder::judge(const Where& where) {
     cell.carrier = seen.carrier;
   } else if (cell.carrier = held_by_members(where, unit, field); !cell.carrier.empty()) {
     why.reason = Reason::kCarriedBy;
-  } else if (claim_names_it(where, unit, field)) {
-    why.reason = Reason::kCarriedBy;
-    cell.carrier = "claim";
-  } else if (const std::string_view copy = forward_copy(unit, field); !copy.empty()) {
-    why.reason = Reason::kCarriedBy;
-    cell.carrier = copy;
   } else {
     why = absence(where, unit, field);
   }
@@ -135,19 +125,6 @@ void DropFinder::judge(const Where& where) {
   if (why.reason == Reason::kSynthesised && why.intent != kNoIndex) use_intent(unit.unit, field, why.pass, why.intent);
   ++tally.absent;
   ++tally.reasons[static_cast<std::size_t>(why.reason)];
-}
-
-// AOTAutograd gives a backward node its forward node's metadata under keys of their own.
-std::string_view DropFinder::forward_copy(const ColumnUnit& unit, AttrId field) const {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kCopies{
-      {{"nn_module_stack", "fwd_nn_module_stack"}, {"source_fn_stack", "fwd_source_fn_stack"}}};
-  for (const auto& [own, copy] : kCopies) {
-    if (field != names_[own]) continue;
-    const Observation* keys = present(capture_, unit.unit, names_["keys"], unit.snapshot);
-    if (keys != nullptr && capture_.text(keys->text).find('"' + std::string(copy) + '"') != std::string_view::npos)
-      return copy;
-  }
-  return {};
 }
 
 // A group holds its operations, and with them all that they hold.
@@ -164,25 +141,6 @@ std::string_view DropFinder::held_by_members(const Where& where, const ColumnUni
     }
   }
   return {};
-}
-
-// A kernel has no representative node of its own, but what the compiler claims of it names those of its operations.
-bool DropFinder::claim_names_it(const Where& where, const ColumnUnit& unit, AttrId field) {
-  if (field != names_["origin_node"]) return false;
-  const auto claimed = claimed_.find(unit.unit);
-  if (claimed == claimed_.end()) return false;
-  for (std::size_t above = where.column; above-- > 0;) {
-    const Column& before = pipeline_.columns[above];
-    for (const Parent& parent : edges_.table(where.column, above)[where.position]) {
-      const SnapshotId look = before.units[before.positions.at(parent.unit)].snapshot;
-      const Observation* node = present(capture_, parent.unit, field, look);
-      if (node == nullptr) continue;
-      if (std::any_of(node->refs.begin(), node->refs.end(),
-                      [&](UnitId ref) { return claimed->second.count(ref) != 0; }))
-        return true;
-    }
-  }
-  return false;
 }
 
 Absence DropFinder::absence(const Where& where, const ColumnUnit& unit, AttrId field) {
@@ -502,7 +460,7 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
   for (const Parent& parent : sources) {
     const FieldUnit& cell = stages_[above].fields[row_of_.at(read)].units[before.positions.at(parent.unit)];
     // What a backward node has of its forward node stays with it: nothing reads it through the node's origins.
-    const bool of_forward = cell.carrier.starts_with("fwd_");
+    const bool of_forward = is_of_forward(cell.carrier);
     const bool there = cell.state == State::kPresent ||
                        (cell.state != State::kUnreadable && cell.reason == Reason::kCarriedBy && !of_forward);
     if (there) had.push_back(parent.unit);

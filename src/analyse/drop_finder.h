@@ -61,10 +61,8 @@ class DropFinder {
   // reasons
   void judge_column(std::size_t column);
   void judge(const Where& where);
-  std::string_view forward_copy(const ColumnUnit& unit, AttrId field) const;
   bool is_of_autograd(UnitId unit) const;
   std::string_view held_by_members(const Where& where, const ColumnUnit& unit, AttrId field) const;
-  bool claim_names_it(const Where& where, const ColumnUnit& unit, AttrId field);
   Absence absence(const Where& where, const ColumnUnit& unit, AttrId field);
   std::optional<Absence> lost_in_place(UnitId unit, AttrId field, SnapshotId until);
   Absence by_birth(UnitId unit, AttrId field);
@@ -122,7 +120,6 @@ class DropFinder {
   std::vector<bool> pre_grad_;      // by graph: it is the graph that was traced from source
   bool has_pre_grad_ = false;
   std::unordered_set<UnitId> disagreeing_;  // files whose handle and place name different OpSpecs
-  std::unordered_map<UnitId, std::unordered_set<UnitId>> claimed_;  // kernel -> units the compiler claims for it
   std::vector<StageTally> stages_;
   std::vector<std::vector<bool>> done_;  // column, position: judged already
   std::unordered_map<FieldKey, Absence, FieldKeyHash> known_, open_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <unordered_set>
 
 #include "analyse/handles.h"
 
@@ -25,7 +26,8 @@ namespace {
 // Finds what a unit holds of a field without having it in a slot of its own.
 class Carriers {
  public:
-  Carriers(const Capture& capture, const Pipeline& pipeline) : capture_(capture), pipeline_(pipeline), names_(capture) {
+  Carriers(const Capture& capture, const Pipeline& pipeline, EdgeFinder& edges)
+      : capture_(capture), pipeline_(pipeline), edges_(edges), names_(capture) {
     for (const Claim& claim : capture.claims) {
       if (claim.claimant == "compiler") claims_[claim.kernel].push_back(&claim);
     }
@@ -38,10 +40,44 @@ class Carriers {
     if (operations_carry(unit, field, kind, column)) return "operations";
     if (handle_carries(unit, kind.name)) return "debug_handle";
     if (claims_carry(unit, field, kind, column)) return "claim";
-    return {};
+    if (field == names_["origin_node"] && claim_names_it(unit, field, column)) return "claim";
+    return forward_copy(unit, field);
   }
 
  private:
+  // AOTAutograd gives a backward node its forward node's metadata under keys of their own.
+  std::string_view forward_copy(const ColumnUnit& unit, AttrId field) const {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kCopies{
+        {{"nn_module_stack", "fwd_nn_module_stack"}, {"source_fn_stack", "fwd_source_fn_stack"}}};
+    for (const auto& [own, copy] : kCopies) {
+      if (field != names_[own]) continue;
+      const Observation* keys = present(capture_, unit.unit, names_["keys"], unit.snapshot);
+      if (keys != nullptr && capture_.text(keys->text).find('"' + std::string(copy) + '"') != std::string_view::npos)
+        return copy;
+    }
+    return {};
+  }
+
+  // A kernel has no representative node of its own, but what the compiler claims of it names those of its operations.
+  bool claim_names_it(const ColumnUnit& unit, AttrId field, std::size_t column) {
+    const auto claims = claims_.find(unit.unit);
+    if (claims == claims_.end()) return false;
+    std::unordered_set<UnitId> claimed;
+    for (const Claim* claim : claims->second) claimed.insert(claim->units.begin(), claim->units.end());
+    const std::size_t position = pipeline_.columns[column].positions.at(unit.unit);
+    for (std::size_t above = column; above-- > 0;) {
+      const Column& before = pipeline_.columns[above];
+      for (const Parent& parent : edges_.table(column, above)[position]) {
+        const SnapshotId look = before.units[before.positions.at(parent.unit)].snapshot;
+        const Observation* node = present(capture_, parent.unit, field, look);
+        if (node == nullptr) continue;
+        if (std::any_of(node->refs.begin(), node->refs.end(), [&](UnitId ref) { return claimed.contains(ref); }))
+          return true;
+      }
+    }
+    return false;
+  }
+
   bool had(UnitId node, AttrId field, std::size_t column, SnapshotId otherwise) const {
     if (!has(field)) return false;
     for (std::size_t c = column; c-- > 0;) {
@@ -101,6 +137,7 @@ class Carriers {
 
   const Capture& capture_;
   const Pipeline& pipeline_;
+  EdgeFinder& edges_;
   AttrNames names_;
   std::unordered_map<UnitId, std::vector<const Claim*>> claims_;
   std::map<std::pair<UnitId, SnapshotId>, std::optional<HandleView>> handles_;
@@ -128,7 +165,7 @@ Glyph glyph_of(const MatrixCell& cell) {
 class Builder {
  public:
   Builder(const Capture& capture, const Pipeline& pipeline, const std::vector<std::size_t>& columns, EdgeFinder& edges)
-      : capture_(capture), pipeline_(pipeline), columns_(columns), edges_(edges), carriers_(capture, pipeline) {}
+      : capture_(capture), pipeline_(pipeline), columns_(columns), edges_(edges), carriers_(capture, pipeline, edges) {}
 
   MatrixRow row(AttrId attr) {
     const AttrKind& kind = capture_.attr_kinds[index(attr)];
@@ -178,8 +215,8 @@ class Builder {
     const Column& before = pipeline_.columns[columns_[i - 1]];
     const auto& parents = edges_.table(columns_[i], columns_[i - 1])[p];
     return std::any_of(parents.begin(), parents.end(), [&](const Parent& parent) {
-      const Verdict v = previous.units[before.positions.at(parent.unit)].verdict;
-      return v == Verdict::kOwn || v == Verdict::kCarried;
+      const CellUnit& cell = previous.units[before.positions.at(parent.unit)];
+      return cell.verdict == Verdict::kOwn || (cell.verdict == Verdict::kCarried && !is_of_forward(cell.carrier));
     });
   }
 
@@ -206,6 +243,8 @@ std::vector<AttrId> tracked_attrs(const Capture& capture, const Pipeline& pipeli
   }
   return result;
 }
+
+bool is_of_forward(std::string_view carrier) { return carrier.starts_with("fwd_"); }
 
 int first_order(const Capture& capture, const Pipeline& pipeline, AttrId attr) {
   if (auto order = stage_order(capture, capture.attr_kinds[index(attr)].first_stage)) return *order;

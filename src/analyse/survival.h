@@ -2,6 +2,7 @@
 // Must not know: output formats.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "analyse/edges.h"
@@ -16,6 +17,9 @@ Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::ve
 // Tracked attr kinds whose layer exists among the columns of the pipeline, by the order of the first stage of each
 // layer, then as declared.
 std::vector<AttrId> tracked_attrs(const Capture& capture, const Pipeline& pipeline);
+
+// Carried under a key of the forward node's: it stays with the unit, nothing reads it through the unit's origins.
+bool is_of_forward(std::string_view carrier);
 
 // Order of the stage where a field comes to exist, captured or not. A first stage that nobody knows: where the capture
 // first shows a slot for it.

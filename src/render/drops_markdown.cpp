@@ -535,7 +535,16 @@ std::string body(const Drops& drops, DropGrouping by, const std::string& heading
 }  // namespace
 
 std::string drops_section(const Drops& drops, const std::string& heading) {
-  return heading + " Where provenance is lost\n\n" + body(drops, DropGrouping::kPass, heading + "#");
+  return heading +
+         " Where provenance is lost\n\n"
+         "Concluded from what was seen, by the rules that `kerntrail rules` prints. Present and carried fields are "
+         "those "
+         "of the matrix; lost ones may differ in number, since the matrix compares each stage with the one shown "
+         "before "
+         "it and takes guessed sources for sources, while here each loss counts once, in the pass or between the "
+         "stages "
+         "where it came about, and a guessed source proves nothing.\n\n" +
+         body(drops, DropGrouping::kPass, heading + "#");
 }
 
 std::string drops_markdown(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state) {

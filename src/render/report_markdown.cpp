@@ -26,7 +26,8 @@ std::string introduction(const Report& report) {
                               : fmt::format("> Generated: {} | Issue: torch-spyre#2574\n\n", md_text(report.stamp));
   out += fmt::format(
       "What provenance the compile of {} carried, stage by stage. Every table and the lineage graph are computed from "
-      "the objects that were seen while it compiled; nothing here is interpretation.\n\n",
+      "the objects that were seen while it compiled. What is concluded rather than seen stands under “Where provenance "
+      "is lost”.\n\n",
       md_code(report.model_name));
   if (!report.example && !has_handles(report)) return out;
   out += report.example
@@ -103,7 +104,8 @@ std::string matrix_section(const ReportSection& section, const std::string& head
   out +=
       "✓ there and not empty on every unit · ◐ on some of them (n/total) · ✗ the field exists by this stage, but was "
       "found empty or "
-      "missing (dropped) · – does not exist yet here, or is contained in another field that this stage carries.\n\n";
+      "missing on every unit (dropped, or never made: “Where provenance is lost” says which) · – does not exist yet "
+      "here, or is contained in another field that this stage carries.\n\n";
   out +=
       "Every cell counts population: the field is there and holds something (`0` is something; `None`, `[]`, `{}` and "
       "`\"\"` are "

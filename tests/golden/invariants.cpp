@@ -132,6 +132,34 @@ void expect_groups(const Drops& drops) {
   }
 }
 
+// One rule decides in both what is present and what another field carries; groups' members are drops' own addition.
+void expect_as_in_matrix(const Capture& capture) {
+  const auto all = matrices(capture, {{"all"}, {}});
+  const auto lost = drops(capture, {{{"all"}, {}}, {}});
+  ASSERT_TRUE(all && lost);
+  ASSERT_EQ(all->size(), lost->size());
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    for (const StageTally& stage : (*lost)[i].stages) {
+      const auto& columns = (*all)[i].columns;
+      const auto column =
+          std::find_if(columns.begin(), columns.end(), [&](const MatrixColumn& c) { return c.key == stage.key; });
+      ASSERT_NE(column, columns.end());
+      for (std::size_t r = 0; r < stage.fields.size(); ++r) {
+        const MatrixCell& cell = (*all)[i].rows[r].cells[static_cast<std::size_t>(column - columns.begin())];
+        EXPECT_EQ(cell.present, stage.fields[r].present);
+        EXPECT_EQ(cell.unreadable, stage.fields[r].unreadable);
+        for (std::size_t u = 0; u < cell.units.size(); ++u) {
+          const FieldUnit& unit = stage.fields[r].units[u];
+          if (capture.units[index(unit.unit)].kind == UnitKind::kGroup || !cell.created) continue;
+          const bool absent = unit.state != State::kPresent && unit.state != State::kUnreadable;
+          EXPECT_EQ(cell.units[u].verdict == Verdict::kCarried, absent && unit.reason == Reason::kCarriedBy)
+              << stage.key << " " << stage.fields[r].name;
+        }
+      }
+    }
+  }
+}
+
 void expect_drops(const Drops& drops) {
   std::vector<bool> used(drops.losses.size(), false);
   for (const StageTally& stage : drops.stages) {
@@ -159,6 +187,7 @@ void expect_drops(const Drops& drops) {
 }  // namespace
 
 void expect_drops(const Capture& capture) {
+  expect_as_in_matrix(capture);
   for (const AnalysisOptions& analysis : {AnalysisOptions{}, AnalysisOptions{{"all"}, {}}}) {
     const auto all = drops(capture, {analysis, {}});
     ASSERT_TRUE(all) << all.error().text();
