@@ -87,6 +87,7 @@ struct DropSite {
   std::string subsystem;  // the compiler's group of passes
   std::string pattern;  // of a match
   bool by_pass = false;  // `line` is that of the whole pass, as nothing closer is known: no line of the change itself
+  bool by_call = false;  // of by_pass: where the pass is called, not where its function is defined
   LocId line = LocId::kNone;  // responsible line; of a match, where the function that writes the replacement is defined
   LocId chain = LocId::kNone;  // the compiler's frames, innermost first
   std::string place;  // "file:line (function)" of `line`; empty where unknown

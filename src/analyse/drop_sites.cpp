@@ -98,6 +98,7 @@ DropSite SiteTable::in_pass(PassId id) const {
   site.line = pass.loc;
   site.chain = pass.loc;
   site.by_pass = has(pass.loc);
+  site.by_call = capture_.graphs[index(pass.graph)].kind == "ir";  // the probe sees these from where they are called
   return site;
 }
 

@@ -59,6 +59,7 @@ class DropsTest : public ::testing::Test {
     pass.subsystem = subsystem;
     pass.parent = parent;
     pass.kind = kind;
+    if (kind == PassKind::kPass) pass.loc = frame("passes.py", 7, name);  // where its function is defined
     return b_.recorder().begin_pass(pass);
   }
   void look(PassId pass, GraphId graph, const std::vector<Seen>& units) {
@@ -156,7 +157,8 @@ TEST_F(DropsTest, InPlaceLossIsChargedToThePassWhoseLookShowsIt) {
   EXPECT_EQ(loss.way, LossWay::kInPlace);
   EXPECT_EQ(found.sites[loss.site].pass, second);
   EXPECT_EQ(found.sites[loss.site].title, "drops_it");
-  EXPECT_FALSE(found.sites[loss.site].by_pass) << "the pass was not seen being defined anywhere";
+  EXPECT_TRUE(found.sites[loss.site].by_pass) << "no frame of the loss itself";
+  EXPECT_EQ(found.sites[loss.site].place, "passes.py:7 (drops_it)");
   EXPECT_EQ(post(found, "stack_trace", a_).reason, Reason::kDropped);
   EXPECT_EQ(cell(found, "fx_aten", "stack_trace", a_).state, State::kPresent);
   const auto groups = group_drops(found, DropGrouping::kPass);
@@ -197,6 +199,7 @@ TEST_F(DropsTest, AMatchOutranksOtherEvidenceAndNamesItsReplacement) {
   const Drops found = judged();
   ASSERT_EQ(found.losses.size(), 1U);
   const Loss& loss = found.losses[0];
+  EXPECT_FALSE(found.sites[loss.site].by_pass);
   EXPECT_EQ(loss.evidence, "match");
   EXPECT_EQ(loss.sources, 2U);
   EXPECT_EQ(loss.had, (std::vector<UnitId>{a_, c_}));

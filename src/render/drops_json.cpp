@@ -170,7 +170,7 @@ class Writer {
     text(json_, "after_pass", v.after_pass);
     text(json_, "pattern", v.pattern);
     text(json_, "place", v.place);
-    if (v.by_pass && !v.place.empty()) json_.member("place_is_of_pass", true);
+    if (v.by_pass && !v.place.empty()) json_.member("place_is", v.by_call ? "call" : "function");
     if (!v.frames.empty()) list("frames", v.frames, [&](const std::string& frame) { json_.value(frame); });
     json_.end_object();
   }

@@ -74,10 +74,16 @@ std::string site_text(const Drops& drops, const DropSite& site) {
   return md_text(site.title);
 }
 
+// Before a place that is the pass's own.
+std::string_view of_pass(const DropSite& site) {
+  if (!site.by_pass) return {};
+  return site.by_call ? "called at " : "function defined at ";
+}
+
 std::string where_text(const Drops& drops, const DropSite& site) {
   std::string out = site_text(drops, site);
   if (!site.pattern.empty()) out += ", pattern " + md_code(site.pattern);
-  if (!site.place.empty()) out += (site.by_pass ? ", function defined at " : ", ") + place_code(site.place);
+  if (!site.place.empty()) out += fmt::format(", {}{}", of_pass(site), place_code(site.place));
   return out;
 }
 
@@ -269,13 +275,16 @@ std::string group_heading(const Drops& drops, const DropGroup& group, DropGroupi
 std::string site_line(const Drops& drops, const DropSite& site, DropGrouping by) {
   std::vector<std::string> parts;
   if (by == DropGrouping::kLine && !site.place.empty())
-    parts.push_back("in " + site_text(drops, site) + (site.by_pass ? ", whose function is defined here" : ""));
+    parts.push_back("in " + site_text(drops, site) +
+                    (!site.by_pass  ? ""
+                     : site.by_call ? ", which is called here"
+                                    : ", whose function is defined here"));
   if (!site.pattern.empty()) parts.push_back("pattern " + md_code(site.pattern));
   if (by == DropGrouping::kPass && !site.place.empty()) {
-    const std::string_view what = site.by_pass           ? "function defined at"
-                                  : site.pattern.empty() ? "line"
-                                                         : "its replacement is written in";
-    parts.push_back(fmt::format("{} {}", what, place_code(site.place)));
+    const std::string_view what = site.by_pass           ? of_pass(site)
+                                  : site.pattern.empty() ? "line "
+                                                         : "its replacement is written in ";
+    parts.push_back(fmt::format("{}{}", what, place_code(site.place)));
   }
   return parts.empty() ? std::string() : capitalised(base::join(parts, ", ")) + ".\n\n";
 }
