@@ -169,7 +169,6 @@ void tally_passes(const Capture& capture, const PassIndex& passes, const FateFin
   }
 }
 
-constexpr std::size_t kMaxWithin = 8;
 
 class Labels {
  public:
@@ -232,13 +231,8 @@ class Labels {
     auto [place, fresh] = drops_.pass_labels.try_emplace(id);
     if (!fresh) return;
     place->second = {pass.name, pass.subsystem, place_text(capture_, pass.loc), {}, pass.kind};
-    // A pass begins after the one around it; the bound ends what a damaged file may spell.
-    for (PassId above = pass.parent, inner = id; has(above) && above < inner;
-         inner = above, above = capture_.passes[index(above)].parent) {
-      const Pass& outer = capture_.passes[index(above)];
-      if (outer.kind == PassKind::kPass && outer.name != pass.name && place->second.within.size() < kMaxWithin)
-        place->second.within.push_back(outer.name);
-    }
+    const auto path = shown_path(capture_, id);
+    place->second.within.assign(path.rbegin() + 1, path.rend());
   }
 
   const Capture& capture_;
