@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "cli/common.h"
+#include "cli/unknown_option.h"
 #include "render/drops_markdown.h"
 #include "render/json_output.h"
 #include "render/text.h"
@@ -65,7 +66,9 @@ int run_drops(const std::vector<std::string>& arguments, Streams& streams) {
   add_capture(parser, common);
   parser.choice("--by", &by, {"pass", "line", "field", "unit"}, "What the losses are grouped by");
   parser.choice("--format", &format, {"md", "json"}, "Markdown, or JSON with every unit (schemas/drops.schema.json)");
-  parser.text("--intents", &intents, "FILE", "What passes do on purpose (schemas/intents.schema.json); a pass by the path shown here, or its last parts");
+  parser.text(
+      "--intents", &intents, "FILE",
+      "What passes do on purpose (schemas/intents.schema.json); a pass by the path shown here, or its last parts");
   add_analysis(parser, common, true);
   if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
   options.analysis = common.analysis;
