@@ -62,7 +62,8 @@ struct Intent {
 };
 
 const std::vector<Intent>& builtin_intents();
-// A user's file (schemas/intents.schema.json). Errors name line, column and place: "mine.json:7:13: intents[2].kind: ...".
+// A user's file (schemas/intents.schema.json). Errors name line, column and place: "mine.json:7:13: intents[2].kind:
+// ...".
 Expected<std::vector<Intent>> parse_intents(std::string_view json, std::string_view path);
 
 // An intent that can't cover anything of a capture: what it names is not there.

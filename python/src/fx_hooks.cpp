@@ -94,8 +94,8 @@ void observer_enter_before(Session& session, Call& call) {
   if (!graph.is_valid() || !session.current_frame()) return;
   const nb::object subsystem = attribute(self, "subsystem");
   enter_pass(session, self, graph,
-             {pass_name(self, function), is_valid(subsystem) ? text(subsystem).value_or("") : "",
-              PassKind::kPass, definition_of(session, function)});
+             {pass_name(self, function), is_valid(subsystem) ? text(subsystem).value_or("") : "", PassKind::kPass,
+              definition_of(session, function)});
 }
 
 void observer_exit_after(Session& session, Call& call) {

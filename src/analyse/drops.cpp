@@ -169,7 +169,6 @@ void tally_passes(const Capture& capture, const PassIndex& passes, const FateFin
   }
 }
 
-
 class Labels {
  public:
   Labels(const Capture& capture, const PassIndex& passes, Drops& drops)

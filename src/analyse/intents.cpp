@@ -206,7 +206,8 @@ Expected<std::vector<Intent>> parse_intents(std::string_view json, std::string_v
   if (!document.is_object()) return reader.bad("the file", "must be an object with a list \"intents\"");
   for (const auto& [key, value] : document.as_object()) {
     if (key == "$schema") continue;  // for editors
-    if (key != "intents" && key != "version") return reader.bad(key, "is no member of the file: $schema, version, intents");
+    if (key != "intents" && key != "version")
+      return reader.bad(key, "is no member of the file: $schema, version, intents");
     if (key == "version" && value != base::Json(1)) return reader.bad(key, "must be 1");
   }
   if (!document["intents"].is_array()) return reader.bad("intents", "must be a list");

@@ -92,7 +92,9 @@ class Reading {
     const bool has_end = replay_.capture().end.has_value();
     if (has_end && !stops_inside_line_ && lines_.torn_reason().empty()) return replay_.take();
     Error torn{ErrorCode::kTorn, torn_reason(), name_, lines_.number()};
-    if (lines_.number() == 0) torn.message = lines_.torn_reason().empty() ? "is empty: a recording that was cut before its first record?" : torn.message;
+    if (lines_.number() == 0)
+      torn.message =
+          lines_.torn_reason().empty() ? "is empty: a recording that was cut before its first record?" : torn.message;
     if (counts_.total() == 0 || options_.strict) return tl::unexpected<Error>(std::move(torn));
     Capture capture = replay_.take();
     // Whatever came after the end record was not meant to be there: what it says can't be relied on.

@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kRows = 25;   // of one table; the JSON has all
 constexpr std::size_t kListed = 8;  // units named in one row
 constexpr std::size_t kNamed = 4;   // units named in one sentence
+constexpr std::string_view kGoneSoon = "†";  // explained once, in the summary
 constexpr std::string_view kAll = "`kerntrail drops --format json` lists all.";
 
 // Installed packages are known by their own path.
@@ -82,7 +83,9 @@ std::string where_text(const Drops& drops, const DropSite& site) {
 
 std::string match_text(const Drops& drops, const Loss& loss) {
   if (loss.sources == 1) return fmt::format("made for the matched node {}, which had it", units_text(drops, loss.had));
-  return fmt::format("at least one of the {} matched nodes had it: {}", loss.sources, units_text(drops, loss.had));
+  const std::string had =
+      loss.had.size() == loss.sources ? "all of which" : fmt::format("{} of which", loss.had.size());
+  return fmt::format("made for a match of {} nodes, {} had it: {}", loss.sources, had, units_text(drops, loss.had));
 }
 
 std::string evidence_text(const Drops& drops, const Loss& loss) {
@@ -156,10 +159,11 @@ std::string losses_table(const Drops& drops, const std::vector<std::uint32_t>& l
   for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) {
     std::string evidence = rows[i].evidence;
     const std::string_view it = rows[i].units.size() == 1 ? "it" : "them";
-    if (!rows[i].in_stage) evidence += "; gone before the next stage";
     if (rows[i].inherited > 0)
       evidence += fmt::format("; {} made of {} later lack it too", base::counted(rows[i].inherited, "unit"), it);
-    std::vector<std::string> cells{listed_units(drops, rows[i].units), md_codes(rows[i].fields), evidence};
+    std::string units = listed_units(drops, rows[i].units);
+    if (!rows[i].in_stage) units += fmt::format(" {}", kGoneSoon);
+    std::vector<std::string> cells{std::move(units), md_codes(rows[i].fields), evidence};
     if (with_where) cells.insert(cells.begin() + 2, rows[i].where);
     out += md_row(cells);
   }
@@ -352,6 +356,7 @@ std::string totals_text(const Drops& drops, const std::string& heading) {
   out +=
       md_header({"Stage", "Field", "Units", "Present", "Absent", "Unreadable", "Present values are", "Absent because"});
   for (const StageTally& stage : drops.stages) {
+    if (stage.units == 0) continue;
     for (const FieldTally& field : stage.fields) {
       if (!field.created && field.present == 0) continue;  // nobody could have it yet
       out += md_row({md_text(stage.key), md_code(field.name), fmt::format("{}", stage.units),
@@ -364,23 +369,54 @@ std::string totals_text(const Drops& drops, const std::string& heading) {
   return out + "\n";
 }
 
+struct NamedTally {
+  std::string title;
+  std::size_t times = 1;  // runs of that name that did something
+  PassTally sum;
+};
+
+// A pass that ran several times is one row.
+std::vector<NamedTally> passes_by_name(const Drops& drops) {
+  std::vector<NamedTally> rows;
+  std::map<std::string, std::size_t> known;
+  for (const PassTally& pass : drops.passes) {
+    if (pass.created + pass.left + pass.losses + pass.marks + pass.findings == 0) continue;
+    std::string title = pass_text(drops, pass.pass);
+    const auto [place, fresh] = known.try_emplace(title, rows.size());
+    if (fresh) {
+      rows.push_back({std::move(title), 1, pass});
+      continue;
+    }
+    NamedTally& row = rows[place->second];
+    ++row.times;
+    row.sum.created += pass.created;
+    row.sum.left += pass.left;
+    row.sum.changed += pass.changed;
+    row.sum.losses += pass.losses;
+    row.sum.marks += pass.marks;
+    row.sum.findings += pass.findings;
+    for (std::size_t i = 0; i < kFates; ++i) row.sum.fates[i] += pass.fates[i];
+  }
+  return rows;
+}
+
 std::string fates_text(const Drops& drops, const std::string& heading) {
   const auto name = [](std::size_t i) { return fate_name(static_cast<Fate>(i)); };
   std::string out;
   for (const StageInterval& interval : drops.intervals)
     out += fmt::format("- {} to {}: {} entered, {}\n", md_text(interval.from), md_text(interval.to),
                        base::counted(interval.entering, "unit"), counts_text(interval.fates, name));
-  std::string rows;
-  std::size_t n = 0;
-  for (const PassTally& pass : drops.passes) {
-    if (pass.created + pass.left + pass.losses + pass.marks + pass.findings == 0 || ++n > kRows) continue;
-    rows += md_row({pass_text(drops, pass.pass), fmt::format("{}", pass.created), fmt::format("{}", pass.changed),
-                    fmt::format("{}", pass.left), counts_text(pass.fates, name), fmt::format("{}", pass.losses),
-                    fmt::format("{}", pass.marks + pass.findings)});
-  }
-  if (n > 0)
+  const auto passes = passes_by_name(drops);
+  if (!passes.empty())
     out += (out.empty() ? "" : "\n") +
-           md_header({"Pass", "Made", "Changed", "Gone", "Which were", "Losses", "Other findings"}) + rows + more(n);
+           md_header({"Pass", "Made", "Changed", "Gone", "Which were", "Losses", "Other findings"});
+  for (std::size_t i = 0; i < passes.size() && i < kRows; ++i) {
+    const auto& [title, times, pass] = passes[i];
+    out += md_row({times > 1 ? fmt::format("{}, {} times", title, times) : title, fmt::format("{}", pass.created),
+                   fmt::format("{}", pass.changed), fmt::format("{}", pass.left), counts_text(pass.fates, name),
+                   fmt::format("{}", pass.losses), fmt::format("{}", pass.marks + pass.findings)});
+  }
+  out += more(passes.size());
   return out.empty() ? out : heading + " What became of the units\n\n" + out + "\n";
 }
 
@@ -420,6 +456,8 @@ std::string summary(const Drops& drops) {
   if (!parts.empty()) out += fmt::format(" Present values that are not simply kept: {}.", base::join(parts, ", "));
   if (broken > 0) out += fmt::format(" Rules for IR passes broken {}.", base::counted(broken, "time"));
   out += fmt::format(" Examined: {}.\n\n", examined(drops));
+  if (std::any_of(drops.losses.begin(), drops.losses.end(), [](const Loss& loss) { return !loss.in_stage; }))
+    out += fmt::format("{}: gone before the next stage; no stage shows the unit without the field.\n\n", kGoneSoon);
   if (!drops.passes_recorded)
     out +=
         "Passes were not recorded (level `borders`): a loss is placed between two stages, not in a pass. `kerntrail "

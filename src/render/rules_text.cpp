@@ -30,13 +30,17 @@ std::string intents_table() {
 
 std::string rules_markdown() {
   std::string out =
-      "# Rules\n\nWhat the words in `kerntrail drops` and in the report mean. Four axes, never mixed: the *state* of a "
+      "# Rules\n\nWhat the words in `kerntrail drops`, `kerntrail lineage` and the report mean. Four axes, never "
+      "mixed: the *state* of a "
       "slot is observed (`present`, `empty`, `no_slot`, `unreadable`); *reason*, *quality* and *fate* are concluded. "
       "Every table adds up: states to the units of a stage, reasons to the absent, qualities to the present, fates to "
       "the units that entered.\n\nThis file is what `kerntrail rules` prints.\n";
   for (const analyse::Axis& axis : analyse::rule_axes()) {
     out += fmt::format("\n## {}\n\n{}\n\n", axis.title, axis.meaning);
-    out += md_header({axis.id == "observer" ? "Rule" : "Word", "Means", "Example", "What to do"});
+    out += md_header({axis.id == "observer"   ? "Rule"
+                      : axis.id == "evidence" ? "Tag"
+                                              : "Word",
+                      "Means", "Example", "What to do"});
     for (const analyse::Rule& rule : analyse::rules()) {
       if (rule.axis != axis.id) continue;
       out += md_row({md_code(rule.id), cell(rule.meaning), cell(rule.example), cell(rule.action)});
