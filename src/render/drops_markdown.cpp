@@ -56,14 +56,26 @@ std::string units_text(const Drops& drops, const std::vector<UnitId>& units) {
   return out;
 }
 
+// A slot names what is in it after a slash, as a pass around another does.
+std::string path_codes(const std::string& name) {
+  constexpr std::string_view kWithin = " / ";
+  std::string_view rest = name;
+  std::string out;
+  for (std::size_t at = rest.find(kWithin); at != std::string_view::npos; at = rest.find(kWithin)) {
+    out += md_code(rest.substr(0, at)) + std::string(kWithin);
+    rest.remove_prefix(at + kWithin.size());
+  }
+  return out + md_code(rest);
+}
+
 // "`outer` / `inner` (group)"
 std::string pass_text(const Drops& drops, PassId pass) {
   const auto found = drops.pass_labels.find(pass);
   if (found == drops.pass_labels.end()) return "—";
   const PassLabel& label = found->second;
   std::string out;
-  for (auto outer = label.within.rbegin(); outer != label.within.rend(); ++outer) out += md_code(*outer) + " / ";
-  out += md_code(label.name);
+  for (auto outer = label.within.rbegin(); outer != label.within.rend(); ++outer) out += path_codes(*outer) + " / ";
+  out += path_codes(label.name);
   return label.subsystem.empty() ? out : out + " (" + md_text(label.subsystem) + ")";
 }
 
@@ -351,22 +363,46 @@ std::string counts_text(const std::array<std::size_t, N>& counts, Names name) {
   return parts.empty() ? "—" : base::join(parts, ", ");
 }
 
+// Fields that no unit of any stage has or lost: rows about them would hold nothing.
+std::set<std::string> never_there(const Drops& drops) {
+  std::set<std::string> never, known;
+  for (const Loss& loss : drops.losses) known.insert(drops.fields[index(loss.field)]);
+  for (const StageTally& stage : drops.stages) {
+    if (stage.units == 0) continue;
+    for (const FieldTally& field : stage.fields) {
+      const std::size_t nothing =
+          field.of(Reason::kNeverMade) + field.of(Reason::kInheritedGap) + field.of(Reason::kNotCreatedYet);
+      (nothing == stage.units ? never : known).insert(field.name);
+    }
+  }
+  for (const std::string& name : known) never.erase(name);
+  return never;
+}
+
 std::string totals_text(const Drops& drops, const std::string& heading) {
-  std::string out = heading + " Totals\n\n";
-  out +=
-      md_header({"Stage", "Field", "Units", "Present", "Absent", "Unreadable", "Present values are", "Absent because"});
+  const std::set<std::string> never = never_there(drops);
+  std::string rows;
   for (const StageTally& stage : drops.stages) {
     if (stage.units == 0) continue;
     for (const FieldTally& field : stage.fields) {
       if (!field.created && field.present == 0) continue;  // nobody could have it yet
-      out += md_row({md_text(stage.key), md_code(field.name), fmt::format("{}", stage.units),
-                     fmt::format("{}", field.present), fmt::format("{}", field.absent),
-                     fmt::format("{}", field.unreadable),
-                     counts_text(field.qualities, [](std::size_t i) { return quality_name(static_cast<Quality>(i)); }),
-                     counts_text(field.reasons, [](std::size_t i) { return reason_name(static_cast<Reason>(i)); })});
+      if (never.contains(field.name)) continue;
+      rows += md_row({md_text(stage.key), md_code(field.name), fmt::format("{}", stage.units),
+                      fmt::format("{}", field.present), fmt::format("{}", field.absent),
+                      fmt::format("{}", field.unreadable),
+                      counts_text(field.qualities, [](std::size_t i) { return quality_name(static_cast<Quality>(i)); }),
+                      counts_text(field.reasons, [](std::size_t i) { return reason_name(static_cast<Reason>(i)); })});
     }
   }
-  return out + "\n";
+  std::string out = heading + " Totals\n\n";
+  if (!rows.empty())
+    out += md_header(
+               {"Stage", "Field", "Units", "Present", "Absent", "Unreadable", "Present values are", "Absent because"}) +
+           rows + "\n";
+  if (!never.empty())
+    out += fmt::format("Never made at any of these stages, so never lost: {}.\n\n",
+                       md_codes({never.begin(), never.end()}));
+  return out;
 }
 
 struct NamedTally {

@@ -35,7 +35,8 @@ Drops sample() {
     tally.created = p + 1;
     tally.fates[static_cast<std::size_t>(Fate::kDead)] = 2;
     drops.passes.push_back(tally);
-    drops.pass_labels[tally.pass] = {p == 1 ? "other" : "pattern_matcher", "", "", {"pass_pattern_0"}, PassKind::kPass};
+    drops.pass_labels[tally.pass] = {
+        p == 1 ? "slot / Mine" : "pattern_matcher", "", "", {"pass_pattern_0"}, PassKind::kPass};
   }
   DropSite site;
   site.pass = static_cast<PassId>(0U);
@@ -56,7 +57,7 @@ Drops sample() {
 TEST(DropsMarkdown, RunsOfOnePassAreOneRow) {
   const std::string text = drops_markdown({sample()}, DropGrouping::kPass);
   EXPECT_TRUE(holds(text, "| `pass_pattern_0` / `pattern_matcher`, 2 times | 4 | 0 | 0 | 4 dead | 0 | 0 |")) << text;
-  EXPECT_TRUE(holds(text, "| `pass_pattern_0` / `other` | 2 | 0 | 0 | 2 dead | 0 | 0 |")) << text;
+  EXPECT_TRUE(holds(text, "| `pass_pattern_0` / `slot` / `Mine` | 2 | 0 | 0 | 2 dead | 0 | 0 |")) << text;
 }
 
 TEST(DropsMarkdown, GoneBeforeTheNextStageIsExplainedOnce) {
@@ -75,10 +76,18 @@ TEST(DropsMarkdown, AMatchSaysHowManyHadTheField) {
       << text;
 }
 
-TEST(DropsMarkdown, TotalsLeaveOutStagesWithoutUnits) {
-  const std::string text = drops_markdown({sample()}, DropGrouping::kPass);
+TEST(DropsMarkdown, TotalsLeaveOutRowsOfNothing) {
+  Drops drops = sample();
+  FieldTally never;
+  never.name = "traceback";
+  never.absent = 2;
+  never.reasons[static_cast<std::size_t>(Reason::kNeverMade)] = 2;
+  drops.stages[0].fields.push_back(never);
+  const std::string text = drops_markdown({drops}, DropGrouping::kPass);
   EXPECT_TRUE(holds(text, "| fx_joint | `stack_trace` | 2 |")) << text;
   EXPECT_FALSE(holds(text, "| empty_one |")) << text;
+  EXPECT_FALSE(holds(text, "| `traceback` |")) << text;
+  EXPECT_TRUE(holds(text, "Never made at any of these stages, so never lost: `traceback`.")) << text;
 }
 
 }  // namespace

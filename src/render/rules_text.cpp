@@ -54,14 +54,16 @@ std::string rules_markdown() {
       "uses "
       "its users took over, those that were interpreted or copied. The responsible line is the innermost frame of the "
       "compiler that made it; of a pattern, the definition of the function that writes the replacement. A match of "
-      "several nodes says only that at least one of them had the field. Without passes (level `borders`) a loss lies "
+      "several nodes says how many of them had the field, not which of them the unit stands for. Without passes (level "
+      "`borders`) a loss lies "
       "between two stages.\n";
   out +=
       "\n## Declared intents\n\nWhat is by design is declared, shown as declared and never counted as a loss; it never "
       "covers units or fields beyond what it names. `synthesises`: new units of the pass need no source, unless they "
       "stand for units that a pattern matched or whose uses they took over. `removes`: what it takes away needs no "
       "survivor. `remaps`: it may change or drop the fields. `kerntrail drops --intents FILE` adds your own "
-      "(`schemas/intents.schema.json`). Built in:\n\n";
+      "(`schemas/intents.schema.json`); a pass is named by the path that drops shows (`outer / inner`), the last parts "
+      "of it, or its own name, and what covers nothing of the capture is said on standard error. Built in:\n\n";
   return out + intents_table();
 }
 
