@@ -326,6 +326,22 @@ TEST_F(Cli, NotObservedAndEmptyAreSaidOnStandardError) {
   EXPECT_NE(empty.out.find("Nothing was compiled"), std::string::npos);
 }
 
+TEST_F(Cli, EqualNotesAreOne) {
+  std::string text = golden("stock_training/capture.ndjson");
+  text.resize(text.rfind("{\"record\":\"end\""));
+  for (const char* compile : {"c0", "c0", "c1"}) {
+    for (const char* code : {"fallback-stock", "not-observed"})
+      text += std::string(R"({"record":"note","code":")") + code +
+              R"(","severity":"warning","text":"for this reason","compile":")" + compile + "\"}\n";
+  }
+  ASSERT_TRUE(base::write_file(path("notes.ndjson"), text));
+  const Outcome info = run({"info", path("notes.ndjson")});
+  EXPECT_NE(info.out.find("warning fallback-stock (c0, c1; ×3): for this reason\n"), std::string::npos) << info.out;
+  const Outcome report = run({"report", path("notes.ndjson")});
+  EXPECT_NE(report.out.find("- `fallback-stock` (warning, ×2): for this reason"), std::string::npos);
+  EXPECT_NE(report.err.find("compiles c0, c1 were not observed: for this reason\n"), std::string::npos) << report.err;
+}
+
 TEST_F(Cli, UnreadableInputsExitWithThree) {
   for (const char* verb : {"report", "matrix", "lineage", "drops", "export", "info", "validate"}) {
     const Outcome missing = run({verb, path("nothing.ndjson")});
