@@ -178,7 +178,9 @@ enum class PassKind : std::uint8_t { kPass, kStage, kGap };
 // One run of one compiler pass on one graph. Passes nest; each node belongs to the innermost pass that saw it made.
 struct Pass {
   GraphId graph = GraphId::kNone;
-  std::string name;       // as the compiler calls it; of a gap: the two looks it lies between
+  // As the compiler calls it; of a slot for passes of the caller's "slot / name of what is in it"; of a gap: the two
+  // looks it lies between.
+  std::string name;
   std::string subsystem;  // the compiler's group of passes, "post_grad_passes"; may be empty
   PassKind kind = PassKind::kPass;
   PassId parent = PassId::kNone;

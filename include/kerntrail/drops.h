@@ -49,7 +49,9 @@ enum class IntentKind : std::uint8_t { kSynthesises, kRemoves, kRemaps };
 std::string_view intent_kind_name(IntentKind v);
 
 struct Intent {
-  std::string pass;  // exact name of the pass; a final "*" stands for any rest
+  // As drops shows it: "outer / inner", the last parts of that, or the innermost name. A final "*" of a part stands for
+  // any rest of that part.
+  std::string pass;
   IntentKind kind = IntentKind::kSynthesises;
   std::string reason;  // why this is by design
   std::string subsystem;  // only passes of this group; empty: any
@@ -60,8 +62,18 @@ struct Intent {
 };
 
 const std::vector<Intent>& builtin_intents();
-// A user's file (schemas/intents.schema.json). Errors name the place: "intents[2].kind: ...".
+// A user's file (schemas/intents.schema.json). Errors name line, column and place: "mine.json:7:13: intents[2].kind:
+// ...".
 Expected<std::vector<Intent>> parse_intents(std::string_view json, std::string_view path);
+
+// An intent that can't cover anything of a capture: what it names is not there.
+struct IdleIntent {
+  std::size_t intent = 0;  // index into the list that was asked about
+  std::string_view member;  // "pass", "subsystem", "pattern" or "fields": the one that names nothing
+  std::string named;  // what it says there
+  std::vector<std::string> known;  // what the capture has instead, each once
+};
+std::vector<IdleIntent> idle_intents(const Capture& capture, const std::vector<Intent>& intents);
 
 struct DropOptions {
   AnalysisOptions analysis;  // no stages named: every captured one, but kernels that are seen as bundle files

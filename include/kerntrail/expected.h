@@ -30,8 +30,9 @@ struct Error {
   std::string message;     // one sentence, no trailing dot
   std::string path = {};   // file (or "-" for standard input); empty where there is none
   std::uint64_t line = 0;  // 1-based line of the record, 0 where there is none
+  std::uint64_t column = 0;  // 1-based, in bytes; 0 where only the line is known
 
-  // "path:line: message [code]", leaving out what is unknown.
+  // "path:line:column: message [code]", leaving out what is unknown.
   std::string text() const;
 };
 

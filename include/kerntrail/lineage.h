@@ -86,7 +86,7 @@ Expected<std::vector<Lineage>> lineages(const Capture& capture, const AnalysisOp
 
 // Which nodes a question names. Exactly one of the three is set.
 struct LineageQuery {
-  std::string line;  // "file.py:25"; the file may be given by its last path components
+  std::string line;  // "file.py:25"; the file by its path, absolute or not, or its last components
   std::string node;  // name of a unit at any stage but the last layer of kernels, or its id ("c0.n3")
   std::string kernel;  // name or id of a kernel
 };

@@ -100,6 +100,7 @@ struct Report {
   bool example = false;
   std::string backend;        // of the first compile; empty where nothing was compiled
   std::string metadata_rule;  // "seed" or "full" for the Spyre-format back end
+  bool of_issue = false;  // of the pipeline that the reference audit's issue is about: one that writes SuperDSC
   bool torn = false;          // the capture has no end record
   bool partial = false;       // its end record says that something was lost
   std::vector<ReportSection> sections;

@@ -27,6 +27,14 @@ void enter_stage_function(Session& session, Call& call, nb::handle module) {
               LocId::kNone});
 }
 
+// "post_grad_custom_post_pass / ReluToClamp": whatever sits in a slot for passes of the caller's is named too.
+std::string pass_name(nb::handle observer, nb::handle function) {
+  std::string name = text(attribute(observer, "passname")).value_or("");
+  if (name.find("custom") == std::string::npos || !is_valid(function)) return name;
+  const std::string own = name_in_slot(function);
+  return own.empty() || own == name ? name : name + " / " + own;
+}
+
 }  // namespace
 
 TracingScope::TracingScope(Session& session, std::shared_ptr<CompileState> compile)
@@ -86,8 +94,8 @@ void observer_enter_before(Session& session, Call& call) {
   if (!graph.is_valid() || !session.current_frame()) return;
   const nb::object subsystem = attribute(self, "subsystem");
   enter_pass(session, self, graph,
-             {text(attribute(self, "passname")).value_or(""), is_valid(subsystem) ? text(subsystem).value_or("") : "",
-              PassKind::kPass, definition_of(session, function)});
+             {pass_name(self, function), is_valid(subsystem) ? text(subsystem).value_or("") : "", PassKind::kPass,
+              definition_of(session, function)});
 }
 
 void observer_exit_after(Session& session, Call& call) {

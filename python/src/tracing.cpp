@@ -165,6 +165,24 @@ MatchContext* note_creation(nb::handle graph, nb::handle node, bool all_frames) 
   return open;
 }
 
+std::string name_in_slot(nb::handle callable) {
+  nb::object at = nb::borrow(callable);
+  for (int i = 0; i < kMaxWrappers && at.is_valid(); ++i) {  // partials are torch's way to bind arguments
+    nb::object inner = attribute(at, "func");
+    if (!is_valid(inner) || !PyCallable_Check(inner.ptr())) break;
+    at = std::move(inner);
+  }
+  if (!is_valid(at)) return {};
+  nb::object name = attribute(at, "__qualname__");
+  if (!str_view(name)) name = attribute(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(at.ptr()))), "__qualname__");
+  const std::string_view full = str_view(name).value_or("");
+  const nb::object module = attribute(at, "__module__");
+  if (str_view(module).value_or("").starts_with("torch.")) return {};
+  constexpr std::string_view kLocals = "<locals>.";
+  const std::size_t inside = full.rfind(kLocals);
+  return std::string(inside == std::string_view::npos ? full : full.substr(inside + kLocals.size()));
+}
+
 LocId definition_of(Session& session, nb::handle callable) {
   if (!is_valid(callable)) return LocId::kNone;
   const nb::object code = attribute(unwrapped(callable), "__code__");

@@ -69,6 +69,9 @@ UnitId unit_behind(const CompileState& compile, PyObject* node);
 // Name and definition of what a pattern entry does when it matches.
 void describe_pattern(Session& session, MatchContext& match);
 
+// How to name what a caller had put into a slot of the compiler: a function by its name, an object by its class. Empty
+// for functions of torch itself, whose slots say enough.
+std::string name_in_slot(nb::handle callable);
 // Where a callable is defined (wrappers, partials and bound methods taken off); kNone for one without Python code.
 LocId definition_of(Session& session, nb::handle callable);
 // Frames as a call chain, innermost first.

@@ -214,8 +214,6 @@ std::vector<Note> notes_of(const Capture& capture, CompileId compile) {
   return result;
 }
 
-constexpr std::size_t kMaxWithin = 8;
-
 class Labels {
  public:
   Labels(const Capture& capture, const PassIndex& passes, Drops& drops)
@@ -277,13 +275,8 @@ class Labels {
     auto [place, fresh] = drops_.pass_labels.try_emplace(id);
     if (!fresh) return;
     place->second = {pass.name, pass.subsystem, place_text(capture_, pass.loc), {}, pass.kind};
-    // A pass begins after the one around it; the bound ends what a damaged file may spell.
-    for (PassId above = pass.parent, inner = id; has(above) && above < inner;
-         inner = above, above = capture_.passes[index(above)].parent) {
-      const Pass& outer = capture_.passes[index(above)];
-      if (outer.kind == PassKind::kPass && outer.name != pass.name && place->second.within.size() < kMaxWithin)
-        place->second.within.push_back(outer.name);
-    }
+    const auto path = shown_path(capture_, id);
+    place->second.within.assign(path.rbegin() + 1, path.rend());
   }
 
   const Capture& capture_;

@@ -135,18 +135,24 @@ void EdgeFinder::index_births() {
     if (columns_of_.count(unit) == 0) continue;
     std::vector<Fact> facts;
     std::unordered_set<UnitId> seen = {unit};
-    std::vector<UnitId> open(how.sources.rbegin(), how.sources.rend());
+    // With each source: whether a match on the way names it among others.
+    std::vector<std::pair<UnitId, bool>> open;
+    const auto follow = [&](const Best& step, bool ambiguous) {
+      for (auto it = step.sources.rbegin(); it != step.sources.rend(); ++it)
+        open.emplace_back(*it, ambiguous || step.ambiguous);
+    };
+    follow(how, false);
     while (!open.empty()) {
-      const UnitId source = open.back();
+      const auto [source, ambiguous] = open.back();
       open.pop_back();
       if (!seen.insert(source).second) continue;
       // A backward node stands beside its forward nodes: it comes from what they came from.
       const bool transparent = columns_of_.count(source) == 0 || how.of_autograd;
       const auto further = transparent ? best.find(source) : best.end();
       if (further == best.end())
-        facts.push_back({source, Evidence::kBirth, how.ambiguous});
+        facts.push_back({source, Evidence::kBirth, ambiguous});
       else
-        open.insert(open.end(), further->second.sources.rbegin(), further->second.sources.rend());
+        follow(further->second, ambiguous);
     }
     // A copy was seen being made of one node: that says more than any chain it carries along.
     (how.is_copy && how.sources.size() == 1 ? copy_of_ : born_of_).emplace(unit, std::move(facts));

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <map>
+#include <set>
 
 #include "base/json.h"
+#include "base/json_place.h"
 #include "base/strings.h"
 
 namespace kerntrail {
 namespace {
 
+constexpr std::size_t kMaxWithin = 8;  // passes named around one; the bound ends what a damaged file may spell
 constexpr std::array<std::string_view, 3> kKinds{"synthesises", "removes", "remaps"};
 
 Intent built_in(std::string pass, IntentKind kind, std::string reason) {
@@ -37,10 +40,12 @@ Intent for_fields(Intent intent, std::string subsystem, std::vector<std::string>
 // Reads one member of the document; the place is spelled for the message.
 class Reader {
  public:
-  explicit Reader(std::string_view path) : path_(path) {}
+  Reader(std::string_view text, std::string_view path) : text_(text), path_(path) {}
 
   tl::unexpected<Error> bad(const std::string& place, std::string_view message) const {
-    return fail(ErrorCode::kSchema, fmt::format("{}: {}", place, message), path_);
+    const base::TextPlace at = base::find_json(text_, place);
+    return tl::unexpected<Error>(
+        {ErrorCode::kSchema, fmt::format("{}: {}", place, message), path_, at.line, at.column});
   }
 
   Expected<Intent> intent(const base::Json& json, const std::string& place) const {
@@ -94,13 +99,66 @@ class Reader {
     return result;
   }
 
+  std::string_view text_;
   std::string path_;
 };
 
-bool names(const std::string& pattern, std::string_view name) {
-  if (pattern.empty() || pattern.back() != '*') return pattern == name;
-  return name.substr(0, pattern.size() - 1) == std::string_view(pattern).substr(0, pattern.size() - 1);
+constexpr std::string_view kWithin = " / ";  // between a pass and the one within it, as drops writes it
+
+bool names_part(std::string_view pattern, std::string_view part) {
+  if (pattern.empty() || pattern.back() != '*') return pattern == part;
+  return part.substr(0, pattern.size() - 1) == pattern.substr(0, pattern.size() - 1);
 }
+
+void add_parts(std::string_view text, std::vector<std::string_view>& out) {
+  for (std::size_t at = text.find(kWithin); at != std::string_view::npos; at = text.find(kWithin)) {
+    out.push_back(text.substr(0, at));
+    text.remove_prefix(at + kWithin.size());
+  }
+  out.push_back(text);
+}
+
+// Whether the intent's parts are a run of the path's that ends within the pass's own name: its last `own` parts.
+bool names_path(const std::vector<std::string_view>& wanted, const std::vector<std::string_view>& path,
+                std::size_t own) {
+  for (std::size_t last = path.size() - own; last < path.size(); ++last) {
+    if (wanted.size() > last + 1) continue;
+    const auto from = path.begin() + static_cast<std::ptrdiff_t>(last + 1 - wanted.size());
+    if (std::equal(wanted.begin(), wanted.end(), from, names_part)) return true;
+  }
+  return false;
+}
+
+// Matches one pass after the other against intents; passes of one path are matched once.
+class PassNames {
+ public:
+  explicit PassNames(const std::vector<Intent>& intents) {
+    for (const Intent& intent : intents) {
+      plain_.push_back(base::replace_all(intent.pass, "`", ""));  // as copied out of Markdown
+    }
+    for (const std::string& text : plain_) add_parts(text, parts_.emplace_back());
+  }
+
+  // Indices of the intents that name the pass.
+  const std::vector<std::uint32_t>& of(const Capture& capture, PassId pass) {
+    std::vector<std::string_view> path = analyse::shown_path(capture, pass);
+    const auto [place, fresh] = known_.try_emplace(path);
+    if (!fresh) return place->second;
+    std::vector<std::string_view> parts;
+    for (std::size_t i = 0; i + 1 < path.size(); ++i) add_parts(path[i], parts);
+    const std::size_t around = parts.size();
+    add_parts(path.back(), parts);
+    for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+      if (names_path(parts_[i], parts, parts.size() - around)) place->second.push_back(i);
+    }
+    return place->second;
+  }
+
+ private:
+  std::vector<std::string> plain_;
+  std::vector<std::vector<std::string_view>> parts_;
+  std::map<std::vector<std::string_view>, std::vector<std::uint32_t>> known_;
+};
 
 template <class Test>
 bool any_or_none(const std::vector<std::string>& list, Test test) {
@@ -136,11 +194,20 @@ const std::vector<Intent>& builtin_intents() {
 }
 
 Expected<std::vector<Intent>> parse_intents(std::string_view json, std::string_view path) {
-  const Reader reader(path);
-  KERNTRAIL_TRY(const base::Json document, base::Json::parse(json, path));
+  const Reader reader(json, path);
+  auto read = base::Json::parse(json, path);
+  if (!read) {
+    const base::TextPlace at = base::find_json_end(json);
+    read.error().line = at.line;
+    read.error().column = at.column;
+    return tl::unexpected(std::move(read.error()));
+  }
+  const base::Json document = std::move(*read);
   if (!document.is_object()) return reader.bad("the file", "must be an object with a list \"intents\"");
   for (const auto& [key, value] : document.as_object()) {
-    if (key != "intents" && key != "version") return reader.bad(key, "is no member of the file: version, intents");
+    if (key == "$schema") continue;  // for editors
+    if (key != "intents" && key != "version")
+      return reader.bad(key, "is no member of the file: $schema, version, intents");
     if (key == "version" && value != base::Json(1)) return reader.bad(key, "must be 1");
   }
   if (!document["intents"].is_array()) return reader.bad("intents", "must be a list");
@@ -152,20 +219,100 @@ Expected<std::vector<Intent>> parse_intents(std::string_view json, std::string_v
   return result;
 }
 
+namespace {
+
+struct Names {
+  std::vector<std::string> in_order;
+  std::set<std::string> known;
+  void add(std::string name) {
+    if (!name.empty() && known.insert(name).second) in_order.push_back(std::move(name));
+  }
+};
+
+// What intents may name, as far as the passes that one of them names have it.
+struct Nameable {
+  bool pass = false, subsystem = false, pattern = false;
+  Names subsystems, patterns;
+};
+
+std::vector<Nameable> nameable(const Capture& capture, const std::vector<Intent>& intents, Names& paths) {
+  std::vector<Nameable> out(intents.size());
+  PassNames names(intents);
+  std::vector<std::vector<std::uint32_t>> of_pass(capture.passes.size());
+  for (std::size_t p = 0; p < capture.passes.size(); ++p) {
+    const Pass& pass = capture.passes[p];
+    std::string path;
+    for (std::string_view part : analyse::shown_path(capture, id_at<PassId>(p)))
+      path += (path.empty() ? "" : std::string(kWithin)) + std::string(part);
+    if (pass.kind != PassKind::kGap) {
+      paths.add(path);
+      paths.add(pass.name);
+    }
+    for (std::uint32_t i : names.of(capture, id_at<PassId>(p))) {
+      out[i].pass = true;
+      out[i].subsystems.add(pass.subsystem);
+      if (!intents[i].subsystem.empty() && intents[i].subsystem != pass.subsystem) continue;
+      out[i].subsystem = true;
+      of_pass[p].push_back(i);
+    }
+  }
+  for (const Birth& birth : capture.births) {
+    if (!has(birth.pass)) continue;
+    for (std::uint32_t i : of_pass[index(birth.pass)]) {
+      out[i].patterns.add(birth.pattern);
+      out[i].pattern = out[i].pattern || birth.pattern == intents[i].pattern;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<IdleIntent> idle_intents(const Capture& capture, const std::vector<Intent>& intents) {
+  std::vector<IdleIntent> idle;
+  Names paths, fields;
+  for (const AttrKind& field : capture.attr_kinds) fields.add(field.name);
+  const std::vector<Nameable> found = nameable(capture, intents, paths);
+  for (std::size_t i = 0; i < intents.size(); ++i) {
+    const Intent& intent = intents[i];
+    if (!found[i].pass) {
+      idle.push_back({i, "pass", intent.pass, paths.in_order});
+    } else if (!found[i].subsystem) {
+      idle.push_back({i, "subsystem", intent.subsystem, found[i].subsystems.in_order});
+    } else if (!intent.pattern.empty() && !found[i].pattern) {
+      idle.push_back({i, "pattern", intent.pattern, found[i].patterns.in_order});
+    }
+    for (const std::string& field : intent.fields) {
+      if (!fields.known.contains(field)) idle.push_back({i, "fields", field, fields.in_order});
+    }
+  }
+  return idle;
+}
+
 namespace analyse {
+
+std::vector<std::string_view> shown_path(const Capture& capture, PassId pass) {
+  const std::string_view own = capture.passes[index(pass)].name;
+  std::vector<std::string_view> path{own};
+  // A pass begins after the one around it.
+  PassId inner = pass;
+  for (PassId outer = capture.passes[index(pass)].parent; has(outer) && outer < inner && path.size() <= kMaxWithin;
+       inner = outer, outer = capture.passes[index(outer)].parent) {
+    const Pass& around = capture.passes[index(outer)];
+    if (around.kind == PassKind::kPass && around.name != own) path.push_back(around.name);
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
 
 IntentTable::IntentTable(const Capture& capture, const std::vector<Intent>& callers)
     : capture_(capture), intents_(builtin_intents()), of_pass_(capture.passes.size()) {
   intents_.insert(intents_.end(), callers.begin(), callers.end());
-  std::unordered_map<std::string_view, std::vector<std::uint32_t>> by_name;
+  PassNames names(intents_);
   for (std::size_t p = 0; p < capture.passes.size(); ++p) {
-    const Pass& pass = capture.passes[p];
-    auto [place, fresh] = by_name.try_emplace(pass.name);
-    for (std::uint32_t i = 0; fresh && i < intents_.size(); ++i) {
-      if (names(intents_[i].pass, pass.name)) place->second.push_back(i);
-    }
-    for (std::uint32_t i : place->second) {
-      if (intents_[i].subsystem.empty() || intents_[i].subsystem == pass.subsystem) of_pass_[p].push_back(i);
+    for (std::uint32_t i : names.of(capture, id_at<PassId>(p))) {
+      const std::string& subsystem = intents_[i].subsystem;
+      if (subsystem.empty() || subsystem == capture.passes[p].subsystem) of_pass_[p].push_back(i);
     }
   }
 }

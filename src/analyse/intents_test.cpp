@@ -6,10 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "analyse/intents.h"
+#include "capture_builder.h"
 #include "kerntrail/drops.h"
 
 namespace kerntrail {
 namespace {
+
+using testing::CaptureBuilder;
 
 TEST(Intents, ErrorsNameThePlace) {
   const std::vector<std::pair<std::string, std::string>> cases{
@@ -34,6 +38,42 @@ TEST(Intents, ErrorsNameThePlace) {
   }
   EXPECT_EQ(parse_intents("{", "mine.json").error().code, ErrorCode::kSyntax);
   EXPECT_TRUE(parse_intents(R"({"intents":[]})", "")->empty());
+}
+
+TEST(Intents, PassesAreNamedByThePathThatDropsShows) {
+  CaptureBuilder b;
+  const GraphId graph = b.graph(b.compile("inductor"), "fx", "inference");
+  PassId around = PassId::kNone;
+  for (const auto& [name, kind] : std::vector<std::pair<std::string, PassKind>>{
+           {"post_grad_passes", PassKind::kStage}, {"custom / Mine", PassKind::kPass}, {"inner_7", PassKind::kPass}}) {
+    Pass pass;
+    pass.graph = graph;
+    pass.name = name;
+    pass.kind = kind;
+    pass.parent = around;
+    around = b.recorder().begin_pass(pass);
+  }
+  const Capture capture = b.finish();
+  const auto named = [&](const std::string& pass) {
+    Intent intent;
+    intent.pass = pass;
+    const analyse::IntentTable table(capture, {intent});
+    std::string found;
+    for (std::size_t p = 0; p < capture.passes.size(); ++p)
+      found += table.find(IntentKind::kSynthesises, id_at<PassId>(p), {}, {}, {}) == kNoIndex ? '-' : 'x';
+    EXPECT_EQ(idle_intents(capture, {intent}).empty(), found != "---") << pass;
+    return found;
+  };
+  EXPECT_EQ(named("inner_7"), "--x");
+  EXPECT_EQ(named("custom / Mine / inner_7"), "--x");
+  EXPECT_EQ(named("`custom / Mine` / `inner_7`"), "--x") << "as copied";
+  EXPECT_EQ(named("Mine / inner_*"), "--x");
+  EXPECT_EQ(named("custom / Mine"), "-x-") << "not what is within it";
+  EXPECT_EQ(named("custom"), "-x-");
+  EXPECT_EQ(named("Mine"), "-x-");
+  EXPECT_EQ(named("ine"), "---") << "whole parts only";
+  EXPECT_EQ(named("post_grad_passes / custom"), "---") << "stages are not shown";
+  EXPECT_EQ(named("post_grad_passes"), "x--");
 }
 
 TEST(Intents, BuiltInOnesDeclareNoKnownLoss) {

@@ -262,11 +262,18 @@ Expected<std::vector<Lineage>> lineages(const Capture& capture, const AnalysisOp
 
 namespace {
 
-// "lib/model.py" answers to itself, "model.py" and "lib/model.py" below any folder, never to "odel.py".
-bool names_file(std::string_view asked, std::string_view file) {
-  if (asked == file) return true;
-  if (asked.size() >= file.size() || file.substr(file.size() - asked.size()) != asked) return false;
-  return file[file.size() - asked.size() - 1] == '/';
+bool ends_with_path(std::string_view path, std::string_view tail) {
+  if (tail.empty() || path == tail) return path == tail;
+  return path.size() > tail.size() && path.ends_with(tail) && path[path.size() - tail.size() - 1] == '/';
+}
+
+// "lib/model.py" answers to itself and to "model.py", never to "odel.py": 2. A capture may know less of a path than the
+// asker (its last parts only): then that answers to any longer path that ends in it: 1.
+int names_file(std::string_view asked, std::string_view file) {
+  while (asked.starts_with("./")) asked.remove_prefix(2);
+  while (file.starts_with("./")) file.remove_prefix(2);
+  if (ends_with_path(file, asked)) return 2;
+  return !file.empty() && ends_with_path(asked, file) ? 1 : 0;
 }
 
 Expected<std::pair<std::string, std::int64_t>> parse_place(const std::string& text) {
@@ -290,11 +297,17 @@ Expected<std::vector<std::uint32_t>> find_nodes(const Lineage& lineage, const Ca
   if (!query.line.empty()) {
     KERNTRAIL_TRY(place, parse_place(query.line));
   }
+  int best = 1;  // of a line: how well the file was named so far
   for (std::size_t i = 0; i < lineage.nodes.size(); ++i) {
     const LineageNode& node = lineage.nodes[i];
     bool hit = false;
     if (!query.line.empty()) {
-      hit = node.layer == 0 && node.line == place.second && names_file(place.first, node.file);
+      const int named = node.layer == 0 && node.line == place.second ? names_file(place.first, node.file) : 0;
+      hit = named >= best;
+      if (named > best) {
+        best = named;
+        found.clear();
+      }
     } else if (has(node.unit)) {
       const UnitKind kind = capture.units[index(node.unit)].kind;
       const bool kernel = kind == UnitKind::kKernel || kind == UnitKind::kBundleFile;

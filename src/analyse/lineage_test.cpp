@@ -141,6 +141,52 @@ TEST(Lineage, BothDirectionsFromALineANodeAndAKernel) {
   EXPECT_FALSE(find_nodes(lineage, built.capture, {"reference_mlp.py", {}, {}}));
 }
 
+TEST(Lineage, TheFileOfALineMayBeLongerOrShorterThanWhatWasRecorded) {
+  CaptureBuilder b;
+  const GraphId graph = b.graph(b.compile("inductor"), "fx");
+  std::vector<CaptureBuilder::Seen> units;
+  for (const char* file : {"model.py", "lib/model.py"})
+    units.push_back(b.seen(b.unit(graph, UnitKind::kFxNode)).text("name", file).stack(file, 3, "x"));
+  b.snapshot("fx_pre_grad", graph, {units[0], units[1]});
+  const Capture capture = b.finish();
+  const Lineage lineage = only(capture);
+  const auto files = [&](const std::string& line) {
+    std::string result;
+    const auto found = find_nodes(lineage, capture, {line, {}, {}});
+    for (std::uint32_t node : found ? *found : std::vector<std::uint32_t>{}) result += lineage.nodes[node].file + " ";
+    return result;
+  };
+  EXPECT_EQ(files("model.py:3"), "lib/model.py model.py ");
+  EXPECT_EQ(files("lib/model.py:3"), "lib/model.py ") << "named whole: not also the shorter";
+  EXPECT_EQ(files("./lib/model.py:3"), "lib/model.py ");
+  EXPECT_EQ(files("/home/me/model.py:3"), "model.py ");
+  EXPECT_EQ(files("/home/me/my_model.py:3"), "");
+  EXPECT_EQ(files("del.py:3"), "");
+}
+
+// a, b matched -> m (seen at no stage) -> n: that n comes from a and b is as doubtful as that m does.
+TEST(Lineage, AMatchOnTheWayMakesAnEdgeAmbiguous) {
+  CaptureBuilder b;
+  const CompileId c = b.compile("inductor");
+  const GraphId pre = b.graph(c, "fx");
+  const GraphId post = b.graph(c, "fx", "inference");
+  const UnitId a1 = b.unit(pre, UnitKind::kFxNode), a2 = b.unit(pre, UnitKind::kFxNode);
+  const UnitId between = b.unit(post, UnitKind::kFxNode), made = b.unit(post, UnitKind::kFxNode);
+  b.snapshot("fx_pre_grad", pre,
+             {b.seen(a1).text("name", "a").stack("m.py", 1, "a"), b.seen(a2).text("name", "b").stack("m.py", 2, "b")});
+  b.recorder().birth({between, PassId::kNone, "match", "p", LocId::kNone, LocId::kNone, {a1, a2}});
+  b.recorder().birth({made, PassId::kNone, "replacement", "", LocId::kNone, LocId::kNone, {between}});
+  b.snapshot("fx_post_grad", post, {b.seen(made).text("name", "n")});
+  const Capture capture = b.finish();
+  std::size_t edges = 0;
+  for (const LineageEdge& edge : only(capture).edges) {
+    if (edge.evidence != Evidence::kBirth) continue;
+    ++edges;
+    EXPECT_TRUE(edge.ambiguous);
+  }
+  EXPECT_EQ(edges, 2U);
+}
+
 // Three pre-grad nodes on one line; post-grad nodes have stacks but no from_node.
 TEST(Lineage, KeepsAllAnchorsThatShareALine) {
   CaptureBuilder b;

@@ -62,6 +62,26 @@ void name_only_pass(Pipeline& pipeline) {
   if (before != nullptr && before->title == "LoopLevelIR (pre-pass)") before->title = "LoopLevelIR";
 }
 
+// A stage that is declared but that nothing was seen at is as good as unknown: a question about it has no answer.
+Expected<void> check_stages(const Capture& capture, const std::vector<std::string>& asked) {
+  if (asked.empty()) return {};
+  std::vector<bool> seen(capture.stages.size(), false);
+  for (const Snapshot& snapshot : capture.snapshots) {
+    if (has(snapshot.stage)) seen[index(snapshot.stage)] = true;
+  }
+  for (const std::string& key : asked) {
+    const auto stage = capture.find_stage(key);
+    if (stage && seen[index(*stage)]) continue;
+    std::string keys;
+    for (StageId id : capture.stages_in_order()) {
+      if (seen[index(id)]) keys += (keys.empty() ? "" : ", ") + capture.stages[index(id)].key;
+    }
+    return fail(ErrorCode::kUsage, fmt::format("the capture has {} stage \"{}\"; it has: {}",
+                                               stage ? "nothing of" : "no", key, keys.empty() ? "none" : keys));
+  }
+  return {};
+}
+
 bool has_superdsc(const Pipeline& pipeline) {
   return std::any_of(pipeline.columns.begin(), pipeline.columns.end(),
                      [](const Column& c) { return c.key == "superdsc"; });
@@ -132,13 +152,7 @@ Expected<std::vector<std::size_t>> select_columns(const Capture& capture, const 
                                                   const std::vector<std::string>& stages) {
   const bool all = stages.size() == 1 && stages.front() == "all";
   if (!all) {
-    for (const std::string& key : stages) {
-      if (capture.find_stage(key)) continue;
-      std::string keys;
-      for (StageId id : capture.stages_in_order()) keys += (keys.empty() ? "" : ", ") + capture.stages[index(id)].key;
-      return fail(ErrorCode::kUsage,
-                  fmt::format("the capture has no stage \"{}\"; it has: {}", key, keys.empty() ? "none" : keys));
-    }
+    KERNTRAIL_CHECK(check_stages(capture, stages));
   }
   const bool bundles = has_superdsc(pipeline);
   std::vector<std::size_t> chosen;
@@ -162,8 +176,9 @@ Expected<std::vector<CompileId>> select_compiles(const Capture& capture, const A
   if (!options.compile.empty() && chosen.empty()) {
     return fail(ErrorCode::kUsage,
                 fmt::format("the capture has no compile \"{}\"; it has {}", options.compile,
-                            capture.compiles.empty() ? std::string("none")
-                                                     : fmt::format("c0 to c{}", capture.compiles.size() - 1)));
+                            capture.compiles.empty()       ? std::string("none")
+                            : capture.compiles.size() == 1 ? std::string("c0 alone")
+                                                           : fmt::format("c0 to c{}", capture.compiles.size() - 1)));
   }
   return chosen;
 }

@@ -61,6 +61,14 @@ std::string metadata_rule(const Capture& capture) {
   return {};
 }
 
+bool reaches_device_ops(const Capture& capture) {
+  return std::any_of(capture.snapshots.begin(), capture.snapshots.end(), [&](const Snapshot& snapshot) {
+    if (!has(snapshot.stage)) return false;
+    const std::string& key = capture.stages[index(snapshot.stage)].key;
+    return key == "op_spec" || key == "superdsc";
+  });
+}
+
 // A backward section shows only what is its own: the stages shared with the forward are in the forward's.
 bool belongs_to(const Capture& capture, const analyse::Pipeline& pipeline, const analyse::Column& column) {
   if (pipeline.direction != "backward") return true;
@@ -146,6 +154,7 @@ Expected<Report> make_report(const Capture& capture, const ReportOptions& option
   report.model_name = options.model_name.empty() ? script_name(capture) : options.model_name;
   report.stamp = options.stamp;
   report.example = options.example;
+  report.of_issue = options.example || reaches_device_ops(capture);
   report.metadata_rule = metadata_rule(capture);
   report.torn = !capture.end.has_value();
   report.partial = capture.end.has_value() && !capture.end->complete;

@@ -17,6 +17,11 @@ constexpr std::array kAxes{
     Axis{"observer", "Rules for passes over IR",
          "Checked on every operation that a pass made, changed or took away; each broken rule is reported, several a "
          "pass and operation."},
+    Axis{"evidence", "What an edge of the lineage rests on",
+         "One an edge. `kerntrail lineage` writes [word] behind a unit where the edge to it was only claimed or "
+         "derived, "
+         "or is ambiguous; all other edges go without a tag. `--format json` has the word and its strength for every "
+         "edge, strongest first here."},
 };
 
 constexpr std::array kRules{
@@ -63,8 +68,10 @@ constexpr std::array kRules{
     Rule{"quality", "vacuous", "A chain is there, but it reaches no node of the traced graph that has a line.",
          "`from_node` that names a placeholder without a name, or nodes of a temporary trace.",
          "Do not count it as provenance; make the pass link to the nodes it replaced."},
-    Rule{"quality", "compiler_made", "The value is the compiler's own: a stack without a frame of the user's, an operator that names itself.",
-         "A node made while a pattern was traced: the pass's frames as `stack_trace`, its own target as `original_aten`.",
+    Rule{"quality", "compiler_made",
+         "The value is the compiler's own: a stack without a frame of the user's, an operator that names itself.",
+         "A node made while a pattern was traced: the pass's frames as `stack_trace`, its own target as "
+         "`original_aten`.",
          "Keep the stack and the operators of the nodes it stands for."},
     Rule{"quality", "conflict", "Two fields of the unit name different user lines.",
          "`stack_trace` says line 12, the root of `from_node` is on line 14.",
@@ -88,6 +95,43 @@ constexpr std::array kRules{
          "A node that only the backward needs, where the backward was not captured (note `backward-not-observed`); a "
          "getitem that tracing unpacks.",
          "Run the backward within the capture; of a getitem, nothing."},
+    Rule{"evidence", "identity", "It is the same object, seen at both stages. Exact.",
+         "A buffer before and after the passes that change it in place.", "Nothing."},
+    Rule{"evidence", "link", "The two sides of one call that was watched. Exact.",
+         "A buffer and the device operation that was made for it.", "Nothing."},
+    Rule{"evidence", "bundle-order",
+         "Its place in the bundle of its kernel. Exact; ambiguous where its handle disagrees.",
+         "File sdsc_2 is the third operation of its kernel.", "Where it is ambiguous: compare the handle in the file."},
+    Rule{"evidence", "stack-trace", "The unit's own stack trace names the source line. Recorded.",
+         "A traced node and the line that called it.", "Nothing."},
+    Rule{"evidence", "from-node", "The node's own `from_node` chain names the earlier node. Recorded by the compiler.",
+         "mm, whose chain says addmm.", "Nothing."},
+    Rule{"evidence", "origins", "The `origins` that the compiler keeps. Recorded.",
+         "A buffer and the FX nodes it was lowered from.", "Nothing."},
+    Rule{"evidence", "handle", "Equal ids in the debug handles of both. Recorded.", "An OpSpec and a file.",
+         "Nothing."},
+    Rule{"evidence", "birth",
+         "A pass, a copy or an interpreter was seen making the unit of others. Recorded here, at the moment it was "
+         "made.",
+         "The two nodes into which a pass split an addmm.",
+         "Nothing. Ambiguous where a pattern matched several nodes: the pattern stands for all of them."},
+    Rule{"evidence", "claim", "The compiler's own word about a kernel. Claimed: it is not checked.",
+         "The nodes in the comment above a generated kernel.", "Compare it with the operations of the kernel."},
+    Rule{"evidence", "location", "Both name the same line of the user's source. Derived.",
+         "Two nodes of one line are both shown as the source.",
+         "Record with passes: what was seen being made needs no guess."},
+    Rule{"evidence", "sibling",
+         "The unit has no source of its own; it was lowered together with units that have one. Derived.",
+         "A sum without a stack trace, lowered into one buffer with a mul that has one.",
+         "Read it as: for this line's sake, in one operation with it."},
+    Rule{"evidence", "producer",
+         "The unit has no source of its own; this is the nearest unit with one whose value it consumes. Derived.",
+         "A bias add whose metadata was lost hangs from the matrix product it adds to.",
+         "Read it as: works on what this line computed. `kerntrail drops` says where its own source went."},
+    Rule{"evidence", "ambiguous",
+         "Not a kind of evidence but added to one: several units answer to it, at least one is the source, all are "
+         "shown. A dotted line in Mermaid, a dashed one in DOT.",
+         "A pattern that matched nineteen nodes and made one.", "Look at the lines of all of them."},
     Rule{"observer", "a", "An operation may not lose any of its `origins`.",
          "Rebuilding a buffer with one origin of two.",
          "Union the old origins into the new buffer, or declare the pass with kind `remaps`."},

@@ -24,6 +24,7 @@ std::string Error::text() const {
   std::string out;
   if (!path.empty()) out += path + ":";
   if (line != 0) out += fmt::format("{}:", line);
+  if (line != 0 && column != 0) out += fmt::format("{}:", column);
   if (!out.empty()) out += ' ';
   return out + fmt::format("{} [{}]", message, error_code_name(code));
 }

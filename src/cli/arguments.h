@@ -50,7 +50,4 @@ class Arguments {
   std::vector<Option> options_;
 };
 
-// The candidate nearest to `word` by edit distance, where it is near enough to be meant; else empty.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
-
 }  // namespace kerntrail::cli

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/unknown_option.h"
+
 namespace kerntrail::cli {
 namespace {
 

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "read/capture_reader.h"
 #include "render/text.h"
+#include "render/wording.h"
 
 namespace kerntrail::cli {
 
@@ -51,10 +52,14 @@ Expected<Capture> load(const CommonOptions& options, std::string_view verb, Stre
   if (capture->compiles.empty())
     say(capture->end ? "nothing was compiled while this capture was made"
                      : "it holds no compile: it broke off before one, or none was made");
-  for (const Note& note : capture->notes) {
-    if (note.code == "not-observed" && has(note.compile)) {
-      say(fmt::format("compile {} was not observed: {}", compile_name(note.compile), note.text));
-    }
+  for (const render::NoteGroup& group : render::merged_notes(capture->notes)) {
+    if (group.note->code != "not-observed" || group.compiles.empty()) continue;
+    constexpr std::string_view kSaidTwice = "not observed: ";
+    std::string why = group.note->text;
+    if (why.starts_with(kSaidTwice)) why.erase(0, kSaidTwice.size());
+    const bool one = group.compiles.size() == 1;
+    say(fmt::format("{} {} {} not observed: {}", one ? "compile" : "compiles", render::compiles_text(group.compiles),
+                    one ? "was" : "were", why));
   }
   return capture;
 }

@@ -1,10 +1,16 @@
 // `kerntrail drops`
 #include "kerntrail/drops.h"
 
+#include <fmt/format.h>
+
+#include <ostream>
+
 #include "base/files.h"
 #include "cli/common.h"
+#include "cli/unknown_option.h"
 #include "render/drops_markdown.h"
 #include "render/json_output.h"
+#include "render/text.h"
 
 namespace kerntrail::cli {
 namespace {
@@ -27,6 +33,27 @@ DropGrouping grouping(const std::string& word) {
   return word == "unit" ? DropGrouping::kUnit : DropGrouping::kPass;
 }
 
+// An intent that covers nothing is a misspelt one, more often than not.
+void warn_of_idle(const Capture& capture, const std::vector<Intent>& intents, Streams& streams) {
+  const auto say = [&](const std::string& text) {
+    streams.err << fmt::format("kerntrail drops: {}\n", render::visible(text));
+  };
+  if (capture.passes.empty() && !intents.empty())
+    return say("the intents apply to nothing: the capture holds no passes (recorded at level borders?)");
+  for (const IdleIntent& idle : idle_intents(capture, intents)) {
+    const Intent& intent = intents[idle.intent];
+    const std::string near = nearest(idle.named, idle.known);
+    const std::string hint = near.empty() ? std::string() : fmt::format("; did you mean \"{}\"?", near);
+    const std::string where = fmt::format("{}: intents[{}]", intent.origin, idle.intent);
+    if (idle.member == "pass") {
+      say(fmt::format("{} covers nothing: the capture has no pass \"{}\"{}", where, idle.named, hint));
+    } else {
+      say(fmt::format("{} (pass \"{}\") covers nothing by its {} \"{}\": the capture has none such there{}", where,
+                      intent.pass, idle.member, idle.named, hint));
+    }
+  }
+}
+
 }  // namespace
 
 int run_drops(const std::vector<std::string>& arguments, Streams& streams) {
@@ -39,7 +66,9 @@ int run_drops(const std::vector<std::string>& arguments, Streams& streams) {
   add_capture(parser, common);
   parser.choice("--by", &by, {"pass", "line", "field", "unit"}, "What the losses are grouped by");
   parser.choice("--format", &format, {"md", "json"}, "Markdown, or JSON with every unit (schemas/drops.schema.json)");
-  parser.text("--intents", &intents, "FILE", "What passes do on purpose (schemas/intents.schema.json)");
+  parser.text(
+      "--intents", &intents, "FILE",
+      "What passes do on purpose (schemas/intents.schema.json); a pass by the path shown here, or its last parts");
   add_analysis(parser, common, true);
   if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
   options.analysis = common.analysis;
@@ -52,6 +81,7 @@ int run_drops(const std::vector<std::string>& arguments, Streams& streams) {
   }
   const auto capture = load(common, "drops", streams);
   if (!capture) return refuse("drops", capture.error(), streams);
+  warn_of_idle(*capture, options.intents, streams);
   const auto all = drops(*capture, options);
   if (!all) return refuse("drops", all.error(), streams);
   const CaptureState state = capture_state(*capture);

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "cli/common.h"
 #include "render/text.h"
+#include "render/wording.h"
 
 namespace kerntrail::cli {
 namespace {
@@ -71,9 +72,11 @@ std::string text(const read::CaptureInfo& info) {
   out += hooks_text(info);
   out += fmt::format("\n{} units, {} snapshots, {} links, {} claims, {} texts, {} locations\n", info.units,
                      info.snapshots, info.links, info.claims, info.texts, info.locs);
-  for (const Note& note : info.notes) {
-    out += fmt::format("{} {}{}: {}\n", severity_name(note.severity), visible(note.code),
-                       has(note.compile) ? " (" + compile_name(note.compile) + ")" : "", visible(note.text));
+  for (const render::NoteGroup& group : render::merged_notes(info.notes)) {
+    std::string of = render::compiles_text(group.compiles);
+    if (group.times > 1) of += fmt::format("{}×{}", of.empty() ? "" : "; ", group.times);
+    out += fmt::format("{} {}{}: {}\n", severity_name(group.note->severity), visible(group.note->code),
+                       of.empty() ? "" : " (" + of + ")", visible(group.note->text));
   }
   return out;
 }

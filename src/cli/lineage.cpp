@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "cli/common.h"
+#include "cli/unknown_option.h"
 #include "render/json_output.h"
 #include "render/markdown.h"
 #include "render/outputs.h"
@@ -17,7 +19,15 @@ namespace {
 constexpr std::string_view kDescription =
     "Follows source lines through every stage to kernels, and back. Without a question: the whole lineage. With "
     "--line,\n"
-    "--node or --kernel: all that leads to it and all that it becomes. Edges that were only derived say so.";
+    "--node or --kernel: all that leads to it and all that it becomes.\n\n"
+    "A tag behind a unit says what the edge to it rests on, where that is no record of the compiler's:\n"
+    "  [location]          both name the same source line\n"
+    "  [producer]          no source of its own: the nearest unit with one whose value it consumes\n"
+    "  [sibling]           no source of its own: lowered together with a unit that has one\n"
+    "  [claim]             the compiler's word on a kernel\n"
+    "  [..., ambiguous]    one of several that answer to it; all are shown\n"
+    "  [birth, ambiguous]  it was seen being made by a pattern that matched several\n"
+    "No tag: the compiler's own record, or seen to be the same. kerntrail rules says more.";
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  kerntrail lineage run.ndjson                        every source line and what it became\n"
@@ -26,6 +36,8 @@ constexpr std::string_view kExamples =
     "  kerntrail lineage run.ndjson --node mm_default      by name, or by id: --node c0.n7\n"
     "  kerntrail lineage run.ndjson --format mermaid       also md, dot, json\n"
     "  kerntrail lineage run.ndjson --passes --stages all  which pass made each FX node";
+
+constexpr std::ptrdiff_t kManyLines = 200;  // more than a reader scrolls back through
 
 struct Question {
   CommonOptions common;
@@ -91,7 +103,7 @@ int run_lineage(const std::vector<std::string>& arguments, Streams& streams) {
   Arguments parser("lineage", kDescription, kExamples);
   add_capture(parser, question.common);
   parser.text("--line", &question.query.line, "FILE:LINE",
-              "A source line; the file by its name or its last path components");
+              "A source line; the file by its path, absolute or not, or its last components");
   parser.text("--node", &question.query.node, "NAME", "A unit at any stage, by name or id");
   parser.text("--kernel", &question.query.kernel, "NAME", "A kernel, by name or id");
   parser.choice("--format", &question.format, {"text", "md", "mermaid", "dot", "json"},
@@ -109,7 +121,18 @@ int run_lineage(const std::vector<std::string>& arguments, Streams& streams) {
   if (!all) return refuse("lineage", all.error(), streams);
   if (question.asked()) return answer(question, *capture, *all, streams);
   const bool colour = streams.out_is_terminal && question.common.output.empty();
-  return deliver(rendered(*capture, *all, question.format, colour), question.common, "lineage", streams);
+  const std::string text = rendered(*capture, *all, question.format, colour);
+  const int delivered = deliver(text, question.common, "lineage", streams);
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  if (delivered == kDone && colour && lines > kManyLines) {
+    streams.out.flush();
+    streams.err << fmt::format(
+        "kerntrail lineage: {} lines; --line FILE:LINE, --node NAME or --kernel NAME asks for one, --compile ID for "
+        "one "
+        "compile\n",
+        lines);
+  }
+  return delivered;
 }
 
 }  // namespace kerntrail::cli

@@ -75,7 +75,7 @@ class ChildSignals {
   Saved saved_[4] = {{SIGINT, false}, {SIGQUIT, false}, {SIGTERM, true}, {SIGHUP, true}};
 };
 
-Expected<int> spawn_and_wait(const std::vector<std::string>& command, bool quiet) {
+Expected<Exit> spawn_and_wait(const std::vector<std::string>& command, bool quiet) {
   std::vector<char*> argv;
   for (const std::string& part : command) argv.push_back(const_cast<char*>(part.c_str()));
   argv.push_back(nullptr);
@@ -105,7 +105,8 @@ Expected<int> spawn_and_wait(const std::vector<std::string>& command, bool quiet
     if (errno != EINTR)
       return fail(ErrorCode::kIo, fmt::format("cannot wait for it: {}", std::strerror(errno)), command[0]);
   }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) return Exit{128 + WTERMSIG(status), WTERMSIG(status)};
+  return Exit{WEXITSTATUS(status), 0};
 }
 
 }  // namespace
@@ -125,11 +126,11 @@ Expected<std::string> find_python(const std::string& wanted) {
   return found;
 }
 
-Expected<int> run_process(const std::vector<std::string>& command) { return spawn_and_wait(command, false); }
+Expected<Exit> run_process(const std::vector<std::string>& command) { return spawn_and_wait(command, false); }
 
 bool succeeds(const std::vector<std::string>& command) {
   const auto status = spawn_and_wait(command, true);
-  return status && *status == 0;
+  return status && status->status == 0;
 }
 
 }  // namespace kerntrail::cli

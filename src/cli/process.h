@@ -12,9 +12,14 @@ namespace kerntrail::cli {
 // The interpreter for `record`: `wanted` if not empty, else the python beside this binary, else python3 on PATH.
 Expected<std::string> find_python(const std::string& wanted);
 
-// Runs a program, standard streams shared, and waits. Ctrl-C goes to the child as the terminal sends it; the result is
-// its exit status, or 128 + signal.
-Expected<int> run_process(const std::vector<std::string>& command);
+// How a program ended.
+struct Exit {
+  int status = 0;  // its own, or 128 + signal as a shell gives it
+  int signal = 0;  // 0: it ended by itself
+};
+
+// Runs a program, standard streams shared, and waits. Ctrl-C goes to the child as the terminal sends it.
+Expected<Exit> run_process(const std::vector<std::string>& command);
 
 // Runs a program with its output dropped: true when it exits with 0.
 bool succeeds(const std::vector<std::string>& command);

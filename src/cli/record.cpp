@@ -4,8 +4,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <set>
 
 #include "base/files.h"
 #include "base/strings.h"
@@ -74,6 +76,64 @@ struct Recorded {
   int status = 0;
 };
 
+// "provenance_capture.ndjson: 3 compiles, 1204 units"
+std::string holding(const std::string& path, const Capture& capture) {
+  std::set<UnitId> shown;
+  for (const Snapshot& snapshot : capture.snapshots) shown.insert(snapshot.units.begin(), snapshot.units.end());
+  return fmt::format("{}: {}, {}", path, base::counted(capture.compiles.size(), "compile"),
+                     base::counted(shown.size(), "unit"));
+}
+
+void say_unseen(const std::string& path, const Capture& capture) {
+  for (const auto& [code, what] :
+       {std::pair{"not-observed", "not observed (a cache hit, or no code was generated here)"},
+        std::pair{"fallback-stock", "handed to stock Inductor"}}) {
+    std::set<CompileId> compiles;
+    for (const Note& note : capture.notes) {
+      if (note.code == code && has(note.compile)) compiles.insert(note.compile);
+    }
+    if (!compiles.empty())
+      complain(fmt::format("{} of {} {}; kerntrail info {} says why", compiles.size(),
+                           base::counted(capture.compiles.size(), "compile"), what, path),
+               0);
+  }
+}
+
+read::ReadOptions quick() {
+  read::ReadOptions options;
+  options.check_digests = false;
+  return options;
+}
+
+// After a program that failed or was killed: what there is of its capture.
+void say_what_is_left(const std::string& path, const Exit& exit) {
+  std::error_code ec;
+  const bool there = std::filesystem::exists(path, ec);
+  if (exit.signal == 0 && !there) return;  // the program never began, and said why
+  const std::string how =
+      exit.signal == 0 ? fmt::format("the program exited with {}", exit.status)
+                       : fmt::format("the program was ended by signal {} ({})", exit.signal, strsignal(exit.signal));
+  if (!there) {
+    complain(fmt::format("{}; {} was not begun", how, path), 0);
+    return;
+  }
+  const auto capture = read::read_capture(path, quick());
+  if (!capture) {
+    const bool empty = std::filesystem::file_size(path, ec) == 0 && !ec;
+    complain(fmt::format(
+                 "{}; its capture is {}", how,
+                 empty ? "empty: nothing was written to " + path + " yet" : "not readable: " + capture.error().text()),
+             0);
+    return;
+  }
+  std::string torn;
+  for (const Note& note : capture->notes) {
+    if (note.code == "torn-capture") torn = "; torn at " + note.text;
+  }
+  complain(fmt::format("{}; its capture {}{}", how, holding(path, *capture), torn), 0);
+  say_unseen(path, *capture);
+}
+
 // Runs the program under the probe. The status is the program's own, or kPartial where that is 0 and the capture did
 // not reach its end record. A run that is refused leaves every file as it was.
 Recorded record(const RecordOptions& options) {
@@ -89,10 +149,11 @@ Recorded record(const RecordOptions& options) {
   for (const std::string& argument : record_arguments(options)) command.push_back(argument);
   const auto status = run_process(command);
   if (!status) return {false, complain(status.error().text(), kUsage)};
-  if (*status != 0) return {true, *status};
-  read::ReadOptions quick;
-  quick.check_digests = false;
-  const auto capture = read::read_capture(options.output, quick);
+  if (status->status != 0) {
+    if (!options.quiet || status->signal != 0) say_what_is_left(options.output, *status);
+    return {true, status->status};
+  }
+  const auto capture = read::read_capture(options.output, quick());
   if (!capture) {
     return {true,
             complain(fmt::format("the program was fine, its capture is not: {}", capture.error().text()), kPartial)};
@@ -102,6 +163,11 @@ Recorded record(const RecordOptions& options) {
                                        "signal): {} reads up to its last stage",
                                        options.output),
                            kPartial)};
+  }
+  // A program that compiled nothing was told so by the recording side.
+  if (!options.quiet && !capture->compiles.empty()) {
+    complain("wrote " + holding(options.output, *capture), 0);
+    say_unseen(options.output, *capture);
   }
   return {true, capture->end->complete ? 0 : kPartial};
 }
@@ -158,6 +224,7 @@ int run_audit(const std::vector<std::string>& arguments) {
   const ParsedRecord parsed = parse_audit(arguments);
   if (!parsed.options) return print_parsed(parsed);
   RecordOptions options = *parsed.options;
+  options.quiet = true;  // the summary says it all
   // The report's name follows its form unless it was chosen.
   if (options.format == "json" && options.report == RecordOptions{}.report) options.report = "provenance_audit.json";
   const std::string* results[] = {&options.output, &options.report, &options.raw};

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cli/unknown_option.h"
+
 namespace kerntrail::cli {
 namespace {
 
@@ -33,7 +35,7 @@ constexpr const char* kAuditExamples =
     "Exit status: as record; 3 when the capture can't be read back.";
 
 // Options up to the program's name are ours, everything after it is the program's.
-void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::string>& rest) {
+void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::string>& rest, bool is_audit) {
   app.add_option("-o", out.output, "The capture file; .gz and .zst are compressed. An existing file is replaced")
       ->capture_default_str()
       ->type_name("FILE");
@@ -51,6 +53,7 @@ void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::stri
       ->capture_default_str()
       ->check(CLI::IsMember({"none", "lines", "files"}));
   app.add_flag("--timing", out.timing, "Also record durations; such captures differ from run to run");
+  if (!is_audit) app.add_flag("-q,--quiet", out.quiet, "Don't say what was recorded, only what went wrong");
   app.add_option("--backend", out.backend, "Backend for compiles that name none, e.g. kerntrail_spyre")
       ->type_name("NAME");
   app.add_option("--metadata", out.metadata,
@@ -99,7 +102,7 @@ ParsedRecord parse(const std::string& name, const char* help, const char* exampl
   RecordOptions out;
   CLI::App app(help, "kerntrail " + name);
   std::vector<std::string> unused;
-  add_record_options(app, out, unused);
+  add_record_options(app, out, unused, is_audit);
   if (is_audit) {
     app.add_option("--output", out.report, "The report file")->capture_default_str()->type_name("REPORT");
     app.add_option("--raw", out.raw, "The raw capture in the reference's JSON form")
@@ -116,6 +119,8 @@ ParsedRecord parse(const std::string& name, const char* help, const char* exampl
   std::reverse(own.begin(), own.end());  // CLI11 takes its vector backwards
   try {
     app.parse(own);
+  } catch (const CLI::ExtrasError&) {
+    return usage_error(unknown_argument(name, app, own).text);
   } catch (const CLI::ParseError& error) {
     return refused(app, error);
   }

@@ -15,6 +15,7 @@ struct RecordOptions {
   bool keep_caches = false;
   std::string source = "lines";
   bool timing = false;
+  bool quiet = false;  // says nothing of a run that went well
   std::string backend;   // for compiles that name none; empty: torch's default
   std::string metadata;  // "seed", "full", empty: the back end's default
   bool restickify = false;  // the Spyre-format back end lays matrix operands out by operations of their own

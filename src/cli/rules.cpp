@@ -9,9 +9,8 @@ namespace kerntrail::cli {
 namespace {
 
 constexpr std::string_view kDescription =
-    "Explains every word that drops and report use: reasons of absence, qualities of values, fates of units, the "
-    "rules\n"
-    "for passes over IR, and what is declared as by design. Prints docs/rules.md.";
+    "Explains every word that drops, lineage and report use: reasons of absence, qualities of values, fates of units,\n"
+    "the rules for passes over IR, the evidence of edges, and what is declared as by design. Prints docs/rules.md.";
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  kerntrail rules\n"

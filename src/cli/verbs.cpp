@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/record.h"
+#include "cli/unknown_option.h"
 #include "kerntrail/version.h"
 
 namespace kerntrail::cli {
@@ -52,7 +53,7 @@ const std::vector<Verb>& verbs() {
       {"lineage", "from source lines to kernels and back", run_lineage},
       {"drops", "where provenance was lost: in which pass, by which line of the compiler, and why", run_drops},
       {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},
-      {"rules", "what the words of drops and report mean", run_rules},
+      {"rules", "what the words of drops, lineage and report mean", run_rules},
       {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
       {"validate", "checks a capture file: every record, reference and digest", run_validate},
   };

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "base/strings.h"
 #include "model/records.h"
 #include "model/replay.h"
 #include "read/byte_source.h"
@@ -49,6 +51,7 @@ class Reading {
       if (!line) return {};
       replay_.set_line(lines_.number());
       auto record = records_.line(line->text);
+      if (!record && counts_.total() == 0 && !may_begin_a_capture(line->text)) return no_capture(line->text);
       // Half a record at the end of the file is what a killed writer leaves; the same in the middle is damage.
       if (!record && !line->finished && record.error().code == ErrorCode::kSyntax) {
         stops_inside_line_ = true;
@@ -60,11 +63,38 @@ class Reading {
     }
   }
 
+  // The first line of any capture starts like this; a shorter text may be the rest of a torn one.
+  static bool may_begin_a_capture(std::string_view line) {
+    std::string start;
+    for (const char c : line.substr(0, 64)) {
+      if (c != ' ' && c != '\t') start += c;
+    }
+    const std::string_view wanted = "{\"record\":";
+    const std::size_t n = std::min(start.size(), wanted.size());
+    return n > 0 && start.compare(0, n, wanted, 0, n) == 0;
+  }
+
+  tl::unexpected<Error> no_capture(std::string_view line) const {
+    constexpr std::size_t kShown = 60;
+    const bool is_text = base::is_valid_utf8(line) && line.find('\0') == std::string_view::npos;
+    const std::string_view shown = base::cut(line, kShown);
+    const std::string first = !is_text       ? std::string("no text")
+                              : line.empty() ? std::string("empty")
+                                             : fmt::format("\"{}{}\"", shown, shown.size() < line.size() ? "…" : "");
+    return fail(ErrorCode::kSchema,
+                fmt::format("is not a kerntrail capture (its first line is {}): expected a file that kerntrail record "
+                            "wrote, plain, .gz or .zst, which begins with {{\"record\":\"run\"",
+                            first),
+                name_, lines_.number());
+  }
+
   Expected<Capture> finished() {
     const bool has_end = replay_.capture().end.has_value();
     if (has_end && !stops_inside_line_ && lines_.torn_reason().empty()) return replay_.take();
     Error torn{ErrorCode::kTorn, torn_reason(), name_, lines_.number()};
-    if (lines_.number() == 0) torn.message = lines_.torn_reason().empty() ? "is empty" : torn.message;
+    if (lines_.number() == 0)
+      torn.message =
+          lines_.torn_reason().empty() ? "is empty: a recording that was cut before its first record?" : torn.message;
     if (counts_.total() == 0 || options_.strict) return tl::unexpected<Error>(std::move(torn));
     Capture capture = replay_.take();
     // Whatever came after the end record was not meant to be there: what it says can't be relied on.

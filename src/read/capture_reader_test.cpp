@@ -86,12 +86,17 @@ TEST(CaptureReader, TheSampleSaysWhatWasRecorded) {
 
 TEST(CaptureReader, NamesLineAndReason) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "f: is empty [torn-capture]"},
+      {"", "f: is empty: a recording that was cut before its first record? [torn-capture]"},
       {"{\"record\":\"run\"", "f:1: the file stops inside a record [torn-capture]"},
-      {"not json\n", "f:1: not a line of JSON: "},
-      {"[1]\n", "f:1: a record must be an object, not an array [schema]"},
-      {"{}\n", "f:1: the first member of a record must be \"record\" [schema]"},
-      {"{\"format\":1,\"record\":\"run\"}\n", "f:1: the first member of a record must be \"record\" [schema]"},
+      {"not json\n", "f:1: is not a kerntrail capture (its first line is \"not json\"): expected a file that "},
+      {"not json", "f:1: is not a kerntrail capture (its first line is \"not json\")"},
+      {"\x89PNG\r\n", "f:1: is not a kerntrail capture (its first line is no text)"},
+      {"{\"record\":\"run\",\n", "f:1: not a line of JSON: "},
+      {"[1]\n", "f:1: is not a kerntrail capture (its first line is \"[1]\")"},
+      {"{}\n", "f:1: is not a kerntrail capture (its first line is \"{}\")"},
+      {"{\"record\":7}\n", "f:1: "},
+      {with_run({"{\"format\":1}"}), "f:2: the first member of a record must be \"record\" [schema]"},
+      {with_run({"[1]"}), "f:2: a record must be an object, not an array [schema]"},
       {"{\"record\":\"stage\",\"key\":\"s\"}\n", "f:1: the first record must be \"run\", not \"stage\" [schema]"},
       {"{\"record\":\"run\"}\n", "f:1: a run record needs \"format\" [schema]"},
       {"{\"record\":\"run\",\"format\":\"1\"}\n", "f:1: \"format\" must be an integer, not a string [schema]"},

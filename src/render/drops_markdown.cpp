@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kRows = 25;   // of one table; the JSON has all
 constexpr std::size_t kListed = 8;  // units named in one row
 constexpr std::size_t kNamed = 4;   // units named in one sentence
+constexpr std::string_view kGoneSoon = "†";  // explained once, in the summary
 constexpr std::string_view kAll = "`kerntrail drops --format json` lists all.";
 
 // Installed packages are known by their own path.
@@ -55,6 +56,18 @@ std::string units_text(const Drops& drops, const std::vector<UnitId>& units) {
   return out;
 }
 
+// A slot names what is in it after a slash, as a pass around another does.
+std::string path_codes(const std::string& name) {
+  constexpr std::string_view kWithin = " / ";
+  std::string_view rest = name;
+  std::string out;
+  for (std::size_t at = rest.find(kWithin); at != std::string_view::npos; at = rest.find(kWithin)) {
+    out += md_code(rest.substr(0, at)) + std::string(kWithin);
+    rest.remove_prefix(at + kWithin.size());
+  }
+  return out + md_code(rest);
+}
+
 // "`outer` / `inner` (group)"
 std::string pass_text(const Drops& drops, PassId pass) {
   const auto found = drops.pass_labels.find(pass);
@@ -62,8 +75,8 @@ std::string pass_text(const Drops& drops, PassId pass) {
   const PassLabel& label = found->second;
   if (label.kind == PassKind::kGap) return "no pass: " + md_text(label.name);
   std::string out;
-  for (auto outer = label.within.rbegin(); outer != label.within.rend(); ++outer) out += md_code(*outer) + " / ";
-  out += md_code(label.name);
+  for (auto outer = label.within.rbegin(); outer != label.within.rend(); ++outer) out += path_codes(*outer) + " / ";
+  out += path_codes(label.name);
   return label.subsystem.empty() ? out : out + " (" + md_text(label.subsystem) + ")";
 }
 
@@ -89,7 +102,9 @@ std::string where_text(const Drops& drops, const DropSite& site) {
 
 std::string match_text(const Drops& drops, const Loss& loss) {
   if (loss.sources == 1) return fmt::format("made for the matched node {}, which had it", units_text(drops, loss.had));
-  return fmt::format("at least one of the {} matched nodes had it: {}", loss.sources, units_text(drops, loss.had));
+  const std::string had =
+      loss.had.size() == loss.sources ? "all of which" : fmt::format("{} of which", loss.had.size());
+  return fmt::format("made for a match of {} nodes, {} had it: {}", loss.sources, had, units_text(drops, loss.had));
 }
 
 std::string evidence_text(const Drops& drops, const Loss& loss) {
@@ -170,9 +185,10 @@ std::string losses_table(const Drops& drops, const std::vector<std::uint32_t>& l
   std::string out = md_header(header);
   for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) {
     std::string evidence = rows[i].evidence;
-    if (!rows[i].in_stage) evidence += "; gone before the next stage";
     evidence += heirs_text(rows[i].units.size(), rows[i].heirs, "lacks it", "lack it");
-    std::vector<std::string> cells{listed_units(drops, rows[i].units), md_codes(rows[i].fields), evidence};
+    std::string units = listed_units(drops, rows[i].units);
+    if (!rows[i].in_stage) units += fmt::format(" {}", kGoneSoon);
+    std::vector<std::string> cells{std::move(units), md_codes(rows[i].fields), evidence};
     if (with_where) cells.insert(cells.begin() + 2, rows[i].where);
     out += md_row(cells);
   }
@@ -379,21 +395,77 @@ std::string counts_text(const std::array<std::size_t, N>& counts, Names name) {
   return parts.empty() ? "—" : base::join(parts, ", ");
 }
 
-std::string totals_text(const Drops& drops, const std::string& heading) {
-  std::string out = heading + " Totals\n\n";
-  out +=
-      md_header({"Stage", "Field", "Units", "Present", "Absent", "Unreadable", "Present values are", "Absent because"});
+// Fields that no unit of any stage has or lost: rows about them would hold nothing.
+std::set<std::string> never_there(const Drops& drops) {
+  std::set<std::string> never, known;
+  for (const Loss& loss : drops.losses) known.insert(drops.fields[index(loss.field)]);
   for (const StageTally& stage : drops.stages) {
+    if (stage.units == 0) continue;
     for (const FieldTally& field : stage.fields) {
-      if (!field.created && field.present == 0) continue;  // nobody could have it yet
-      out += md_row({md_text(stage.key), md_code(field.name), fmt::format("{}", stage.units),
-                     fmt::format("{}", field.present), fmt::format("{}", field.absent),
-                     fmt::format("{}", field.unreadable),
-                     counts_text(field.qualities, [](std::size_t i) { return quality_name(static_cast<Quality>(i)); }),
-                     counts_text(field.reasons, [](std::size_t i) { return reason_name(static_cast<Reason>(i)); })});
+      const std::size_t nothing =
+          field.of(Reason::kNeverMade) + field.of(Reason::kInheritedGap) + field.of(Reason::kNotCreatedYet);
+      (nothing == stage.units ? never : known).insert(field.name);
     }
   }
-  return out + "\n";
+  for (const std::string& name : known) never.erase(name);
+  return never;
+}
+
+std::string totals_text(const Drops& drops, const std::string& heading) {
+  const std::set<std::string> never = never_there(drops);
+  std::string rows;
+  for (const StageTally& stage : drops.stages) {
+    if (stage.units == 0) continue;
+    for (const FieldTally& field : stage.fields) {
+      if (!field.created && field.present == 0) continue;  // nobody could have it yet
+      if (never.contains(field.name)) continue;
+      rows += md_row({md_text(stage.key), md_code(field.name), fmt::format("{}", stage.units),
+                      fmt::format("{}", field.present), fmt::format("{}", field.absent),
+                      fmt::format("{}", field.unreadable),
+                      counts_text(field.qualities, [](std::size_t i) { return quality_name(static_cast<Quality>(i)); }),
+                      counts_text(field.reasons, [](std::size_t i) { return reason_name(static_cast<Reason>(i)); })});
+    }
+  }
+  std::string out = heading + " Totals\n\n";
+  if (!rows.empty())
+    out += md_header(
+               {"Stage", "Field", "Units", "Present", "Absent", "Unreadable", "Present values are", "Absent because"}) +
+           rows + "\n";
+  if (!never.empty())
+    out += fmt::format("Never made at any of these stages, so never lost: {}.\n\n",
+                       md_codes({never.begin(), never.end()}));
+  return out;
+}
+
+struct NamedTally {
+  std::string title;
+  std::size_t times = 1;  // runs of that name that did something
+  PassTally sum;
+};
+
+// A pass that ran several times is one row.
+std::vector<NamedTally> passes_by_name(const Drops& drops) {
+  std::vector<NamedTally> rows;
+  std::map<std::string, std::size_t> known;
+  for (const PassTally& pass : drops.passes) {
+    std::string title = pass_text(drops, pass.pass);
+    const auto [place, fresh] = known.try_emplace(title, rows.size());
+    if (fresh) {
+      rows.push_back({std::move(title), 1, pass});
+      continue;
+    }
+    NamedTally& row = rows[place->second];
+    ++row.times;
+    row.sum.created += pass.created;
+    row.sum.left += pass.left;
+    row.sum.changed += pass.changed;
+    row.sum.retargeted += pass.retargeted;
+    row.sum.losses += pass.losses;
+    row.sum.marks += pass.marks;
+    row.sum.findings += pass.findings;
+    for (std::size_t i = 0; i < kFates; ++i) row.sum.fates[i] += pass.fates[i];
+  }
+  return rows;
 }
 
 std::string fates_text(const Drops& drops, const std::string& heading) {
@@ -402,26 +474,26 @@ std::string fates_text(const Drops& drops, const std::string& heading) {
   for (const StageInterval& interval : drops.intervals)
     out += fmt::format("- {} to {}: {} entered, {}\n", md_text(interval.from), md_text(interval.to),
                        base::counted(interval.entering, "unit"), counts_text(interval.fates, name));
-  std::string rows;
-  std::size_t n = 0;
-  for (const PassTally& pass : drops.passes) {
-    if (++n > kRows) continue;
-    rows += md_row({pass_text(drops, pass.pass), fmt::format("{}", pass.created), fmt::format("{}", pass.changed),
-                    fmt::format("{}", pass.retargeted), fmt::format("{}", pass.left), counts_text(pass.fates, name),
-                    fmt::format("{}", pass.losses), fmt::format("{}", pass.marks + pass.findings)});
-  }
-  if (n > 0)
+  const auto passes = passes_by_name(drops);
+  if (!passes.empty())
     out += (out.empty() ? "" : "\n") +
-           md_header({"Pass", "Made", "Changed", "Retargeted", "Gone", "Which were", "Losses", "Other findings"}) +
-           rows + more(n);
+           md_header({"Pass", "Made", "Changed", "Retargeted", "Gone", "Which were", "Losses", "Other findings"});
+  for (std::size_t i = 0; i < passes.size() && i < kRows; ++i) {
+    const auto& [title, times, pass] = passes[i];
+    out += md_row({times > 1 ? fmt::format("{}, {} times", title, times) : title, fmt::format("{}", pass.created),
+                   fmt::format("{}", pass.changed), fmt::format("{}", pass.retargeted), fmt::format("{}", pass.left),
+                   counts_text(pass.fates, name), fmt::format("{}", pass.losses),
+                   fmt::format("{}", pass.marks + pass.findings)});
+  }
+  out += more(passes.size());
   return out.empty() ? out : heading + " What became of the units\n\n" + out + "\n";
 }
 
 // "2 passes and 1 change outside any pass made or changed something": the rows of the table of passes.
 std::string passes_text(const Drops& drops) {
   std::size_t passes = 0, steps = 0, gaps = 0;
-  for (const PassTally& tally : drops.passes) {
-    const auto label = drops.pass_labels.find(tally.pass);
+  for (const NamedTally& row : passes_by_name(drops)) {
+    const auto label = drops.pass_labels.find(row.sum.pass);
     const PassKind kind = label == drops.pass_labels.end() ? PassKind::kPass : label->second.kind;
     ++(kind == PassKind::kGap ? gaps : kind == PassKind::kStage ? steps : passes);
   }
@@ -526,6 +598,8 @@ std::string summary(const Drops& drops, DropGrouping by) {
   if (broken > 0) out += fmt::format(" Rules for IR passes broken {}.", base::counted(broken, "time"));
   out += fmt::format(" Examined: {}.\n\n", examined(drops));
   out += guessed;
+  if (std::any_of(drops.losses.begin(), drops.losses.end(), [](const Loss& loss) { return !loss.in_stage; }))
+    out += fmt::format("{}: gone before the next stage; no stage shows the unit without the field.\n\n", kGoneSoon);
   if (!drops.passes_recorded)
     out +=
         "Passes were not recorded (level `borders`): a loss is placed between two stages, not in a pass. `kerntrail "

@@ -51,6 +51,7 @@ std::string lineage_mermaid(const std::vector<Lineage>& lineages) {
       }
       out += drawing.blocks[i];
     }
+    if (drawing.has_ambiguous) out += "%% dotted: ambiguous, one of several that the evidence names\n";
     if (drawing.left_out_edges > 0 || drawing.left_out_nodes > 0) {
       out += fmt::format("%% compile {}: {} nodes and {} edges are left out\n", compile_name(lineage.compile),
                          drawing.left_out_nodes, drawing.left_out_edges);

@@ -143,7 +143,7 @@ std::string draw(const Lineage& lineage, const Part& part) {
   for (std::size_t e : part.edges) {
     const LineageEdge& edge = lineage.edges[e];
     const std::string label = edge.pass.empty() ? std::string() : fmt::format("|\"{}\"|", mermaid_label(edge.pass));
-    out += fmt::format("  n{} -->{} n{}\n", edge.from, label, edge.to);
+    out += fmt::format("  n{} {}{} n{}\n", edge.from, edge.ambiguous ? "-.->" : "-->", label, edge.to);
   }
   return out;
 }
@@ -174,6 +174,8 @@ MermaidDrawing draw_mermaid(const Lineage& lineage, std::size_t max_blocks) {
     edges.insert(parts[i].edges.begin(), parts[i].edges.end());
     result.blocks.push_back(draw(lineage, parts[i]));
   }
+  result.has_ambiguous =
+      std::any_of(edges.begin(), edges.end(), [&](std::size_t e) { return lineage.edges[e].ambiguous; });
   result.left_out_nodes = result.nodes - nodes.size();
   result.left_out_edges = result.edges - edges.size();
   return result;

@@ -6,6 +6,7 @@
 #include "render/markdown.h"
 #include "render/stage_markdown.h"
 #include "render/text.h"
+#include "render/wording.h"
 
 namespace kerntrail::render {
 namespace {
@@ -22,8 +23,10 @@ bool has_handles(const Report& report) {
 std::string introduction(const Report& report) {
   std::string out = fmt::format("# {}: {} — Source-to-Kernel Provenance\n\n",
                                 report.example ? "Example Audit" : "Audit", md_code(report.model_name));
-  out += report.stamp.empty() ? "> Issue: torch-spyre#2574\n\n"
-                              : fmt::format("> Generated: {} | Issue: torch-spyre#2574\n\n", md_text(report.stamp));
+  std::vector<std::string> facts;
+  if (!report.stamp.empty()) facts.push_back("Generated: " + md_text(report.stamp));
+  if (report.of_issue) facts.emplace_back("Issue: torch-spyre#2574");
+  if (!facts.empty()) out += "> " + base::join(facts, " | ") + "\n\n";
   out += fmt::format(
       "What provenance the compile of {} carried, stage by stage. Every table and the lineage graph are computed from "
       "the objects that were seen while it compiled. What is concluded rather than seen stands under “Where provenance "
@@ -127,8 +130,10 @@ std::string matrix_section(const ReportSection& section, const std::string& head
 
 std::string notes_of(const std::vector<Note>& notes) {
   std::string out;
-  for (const Note& note : notes)
-    out += fmt::format("- {} ({}): {}\n", md_code(note.code), severity_name(note.severity), md_text(note.text));
+  for (const NoteGroup& group : merged_notes(notes)) {
+    out += fmt::format("- {} ({}{}): {}\n", md_code(group.note->code), severity_name(group.note->severity),
+                       group.times > 1 ? fmt::format(", ×{}", group.times) : "", md_text(group.note->text));
+  }
   return out;
 }
 

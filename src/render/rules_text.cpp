@@ -30,13 +30,17 @@ std::string intents_table() {
 
 std::string rules_markdown() {
   std::string out =
-      "# Rules\n\nWhat the words in `kerntrail drops` and in the report mean. Four axes, never mixed: the *state* of a "
+      "# Rules\n\nWhat the words in `kerntrail drops`, `kerntrail lineage` and the report mean. Four axes, never "
+      "mixed: the *state* of a "
       "slot is observed (`present`, `empty`, `no_slot`, `unreadable`); *reason*, *quality* and *fate* are concluded. "
       "Every table adds up: states to the units of a stage, reasons to the absent, qualities to the present, fates to "
       "the units that entered.\n\nThis file is what `kerntrail rules` prints.\n";
   for (const analyse::Axis& axis : analyse::rule_axes()) {
     out += fmt::format("\n## {}\n\n{}\n\n", axis.title, axis.meaning);
-    out += md_header({axis.id == "observer" ? "Rule" : "Word", "Means", "Example", "What to do"});
+    out += md_header({axis.id == "observer"   ? "Rule"
+                      : axis.id == "evidence" ? "Tag"
+                                              : "Word",
+                      "Means", "Example", "What to do"});
     for (const analyse::Rule& rule : analyse::rules()) {
       if (rule.axis != axis.id) continue;
       out += md_row({md_code(rule.id), cell(rule.meaning), cell(rule.example), cell(rule.action)});
@@ -50,14 +54,16 @@ std::string rules_markdown() {
       "uses "
       "its users took over, those that were interpreted or copied. The responsible line is the innermost frame of the "
       "compiler that made it; of a pattern, the definition of the function that writes the replacement. A match of "
-      "several nodes says only that at least one of them had the field. Without passes (level `borders`) a loss lies "
+      "several nodes says how many of them had the field, not which of them the unit stands for. Without passes (level "
+      "`borders`) a loss lies "
       "between two stages.\n";
   out +=
       "\n## Declared intents\n\nWhat is by design is declared, shown as declared and never counted as a loss; it never "
       "covers units or fields beyond what it names. `synthesises`: new units of the pass need no source, unless they "
       "stand for units that a pattern matched or whose uses they took over. `removes`: what it takes away needs no "
       "survivor. `remaps`: it may change or drop the fields. `kerntrail drops --intents FILE` adds your own "
-      "(`schemas/intents.schema.json`). Built in:\n\n";
+      "(`schemas/intents.schema.json`); a pass is named by the path that drops shows (`outer / inner`), the last parts "
+      "of it, or its own name, and what covers nothing of the capture is said on standard error. Built in:\n\n";
   return out + intents_table();
 }
 

@@ -69,8 +69,9 @@ std::string render_summary(const Capture& capture, const SummaryOptions& options
     add(capture, analyse::pipeline_of(capture, id_at<CompileId>(i)), totals);
   }
   const std::string rule(72, '=');
-  std::string out = fmt::format("{}\nSource-to-kernel provenance audit: {}\nIssue: torch-spyre#2574\n{}\n", rule,
-                                options.title, rule);
+  const bool of_issue = totals.fired[4] || totals.files > 0;  // the pipeline that the reference audit is about
+  std::string out = fmt::format("{}\nSource-to-kernel provenance audit: {}\n{}{}\n", rule, options.title,
+                                of_issue ? "Issue: torch-spyre#2574\n" : "", rule);
   if (!options.config.empty()) out += fmt::format("Config: {}\n", options.config);
   out += "\nCapture summary (fired? / count):\n";
   out += line("stage2_pre_grad", totals.fired[0], fmt::format("nodes={}", totals.pre));

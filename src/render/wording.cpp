@@ -1,6 +1,11 @@
 #include "render/wording.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/strings.h"
@@ -62,6 +67,32 @@ std::string_view find(const std::array<Row, N>& rows, std::string_view key) {
 
 std::string_view field_meaning(std::string_view field) { return find(kFields, field); }
 std::string_view stage_sentence(std::string_view key) { return find(kStages, key); }
+
+std::vector<NoteGroup> merged_notes(const std::vector<Note>& notes) {
+  std::vector<NoteGroup> groups;
+  std::map<std::tuple<std::string_view, Severity, std::string_view>, std::size_t> known;
+  for (const Note& note : notes) {
+    const auto [place, fresh] = known.try_emplace({note.code, note.severity, note.text}, groups.size());
+    if (fresh) {
+      groups.push_back({&note, 1, {}});
+    } else {
+      ++groups[place->second].times;
+    }
+    auto& compiles = groups[place->second].compiles;
+    if (has(note.compile) && std::find(compiles.begin(), compiles.end(), note.compile) == compiles.end())
+      compiles.push_back(note.compile);
+  }
+  return groups;
+}
+
+std::string compiles_text(const std::vector<CompileId>& compiles) {
+  constexpr std::size_t kNamed = 5;
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < compiles.size() && i < kNamed; ++i) parts.push_back(compile_name(compiles[i]));
+  std::string out = base::join(parts, ", ");
+  if (compiles.size() > kNamed) out += fmt::format(" and {} more", compiles.size() - kNamed);
+  return out;
+}
 
 std::string tracked_fields(const std::vector<std::string>& fields) {
   std::vector<std::string> parts;

@@ -1,10 +1,13 @@
 // The report's standing sentences: what each field and stage is, in one place.
-// Must not know: any value of a run.
+// Must not know: fields or stages of a run.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "kerntrail/capture.h"
 
 namespace kerntrail::render {
 
@@ -13,6 +16,16 @@ std::string_view field_meaning(std::string_view field);
 // What happens on the way into the stage; empty for stages without a sentence.
 std::string_view stage_sentence(std::string_view key);
 // "`stack_trace` (…), `origins` (…)"
+// Notes that say the same, once: those of many compiles are often equal.
+struct NoteGroup {
+  const Note* note = nullptr;  // the first
+  std::size_t times = 1;
+  std::vector<CompileId> compiles;  // those that the notes name, each once
+};
+std::vector<NoteGroup> merged_notes(const std::vector<Note>& notes);
+// "c0, c1, c4 and 12 more"; empty for none.
+std::string compiles_text(const std::vector<CompileId>& compiles);
+
 std::string tracked_fields(const std::vector<std::string>& fields);
 
 }  // namespace kerntrail::render

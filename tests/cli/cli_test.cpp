@@ -127,8 +127,107 @@ TEST_F(Cli, IntentsOfTheUserAreDeclaredNotLost) {
   ASSERT_TRUE(base::write_file(path("bad.json"), R"({"intents":[{"pass":"x","kind":"removes"}]})"));
   const Outcome bad = run({"drops", capture("lossy_passes"), "--intents", path("bad.json")});
   EXPECT_EQ(bad.exit, 3);
-  EXPECT_NE(bad.err.find("intents[0]: \"reason\" is missing"), std::string::npos) << bad.err;
+  EXPECT_NE(bad.err.find("bad.json:1:13: intents[0]: \"reason\" is missing"), std::string::npos) << bad.err;
+  ASSERT_TRUE(base::write_file(path("bad.json"), "{\"intents\": [\n  {\"pass\": \"x\",}\n]}\n"));
+  const Outcome comma = run({"drops", capture("lossy_passes"), "--intents", path("bad.json")});
+  EXPECT_NE(comma.err.find("bad.json:2:16: is not JSON"), std::string::npos) << comma.err;
   EXPECT_EQ(run({"drops", capture("lossy_passes"), "--intents", path("none.json")}).exit, 3);
+}
+
+TEST_F(Cli, IntentsThatCoverNothingAreSaid) {
+  const auto warnings = [&](const std::string& intent, const std::string& of = "lossy_passes") {
+    EXPECT_TRUE(base::write_file(path("mine.json"), R"({"$schema":"intents.schema.json","intents":[)" + intent + "]}"));
+    const Outcome outcome = run({"drops", capture(of), "--intents", path("mine.json")});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return outcome.err;
+  };
+  const std::string misspelt = warnings(R"({"pass":"pass_patern_0","kind":"removes","reason":"r"})");
+  EXPECT_NE(
+      misspelt.find("mine.json: intents[0] covers nothing: the capture has no pass \"pass_patern_0\"; did you mean "
+                    "\"pass_pattern_0\"?"),
+      std::string::npos)
+      << misspelt;
+  EXPECT_NE(warnings(R"({"pass":"pass_pattern_0","kind":"remaps","reason":"r","fields":["stack_trase"]})")
+                .find("by its fields \"stack_trase\": the capture has none such there; did you mean \"stack_trace\"?"),
+            std::string::npos);
+  EXPECT_NE(
+      warnings(R"({"pass":"pass_pattern_0","kind":"remaps","reason":"r","pattern":"sfdp"})").find("by its pattern"),
+      std::string::npos);
+  EXPECT_NE(warnings(R"({"pass":"x","kind":"removes","reason":"r"})", "seed000").find("holds no passes"),
+            std::string::npos);
+  EXPECT_EQ(warnings(R"({"pass":"pass_pattern_0","kind":"removes","reason":"r"})"), "");
+}
+
+TEST_F(Cli, WhatIsNoCaptureIsSaidSo) {
+  ASSERT_TRUE(base::write_file(path("model.py"), "import torch\n"));
+  const Outcome program = run({"matrix", path("model.py")});
+  EXPECT_NE(program.err.find("model.py:1: is not a kerntrail capture (its first line is \"import torch\"): expected"),
+            std::string::npos)
+      << program.err;
+  ASSERT_TRUE(base::write_file(path("empty.ndjson"), ""));
+  EXPECT_NE(run({"info", path("empty.ndjson")}).err.find("is empty: a recording that was cut"), std::string::npos);
+}
+
+TEST_F(Cli, UnknownStagesAndCompilesListTheKnown) {
+  const Outcome stage = run({"matrix", capture("stock_training"), "--stages", "foo"});
+  EXPECT_EQ(stage.exit, 2);
+  EXPECT_NE(stage.err.find("no stage \"foo\"; it has: fx_pre_grad, fx_post_grad, ir_pre_pass"), std::string::npos)
+      << stage.err;
+  EXPECT_EQ(stage.err.find("superdsc"), std::string::npos) << "declared, but nothing was seen there: " << stage.err;
+  EXPECT_NE(run({"drops", capture("stock_training"), "--stages", "superdsc"}).err.find("nothing of stage"),
+            std::string::npos);
+  EXPECT_NE(run({"report", capture("stock_training"), "--compile", "c9"}).err.find("it has c0 to c"),
+            std::string::npos);
+  EXPECT_NE(run({"report", capture(), "--compile", "c9"}).err.find("it has c0 alone"), std::string::npos);
+}
+
+TEST_F(Cli, TheIssueIsNamedOnlyForItsPipeline) {
+  EXPECT_NE(run({"report", capture()}).out.find("> Issue: torch-spyre#2574"), std::string::npos);
+  const Outcome stock = run({"report", capture("stock_training"), "--stamp", "today"});
+  EXPECT_NE(stock.out.find("> Generated: today\n"), std::string::npos);
+  EXPECT_EQ(stock.out.find("2574"), std::string::npos);
+}
+
+TEST_F(Cli, RecordSuggestsOptions) {
+  const Outcome record = run({"record", "--levl", "borders", "model.py"});
+  EXPECT_EQ(record.exit, 2);
+  EXPECT_NE(record.err.find("kerntrail record: unknown option --levl; did you mean --level?"), std::string::npos)
+      << record.err;
+  EXPECT_NE(run({"audit", "--fromat=json"}).err.find("did you mean --format?"), std::string::npos);
+}
+
+// An interpreter that stands in for Python: "records" a capture we have, then ends as asked.
+TEST_F(Cli, RecordSaysWhatBecameOfTheCapture) {
+  const auto recorded = [&](const std::string& with, std::vector<std::string> more = {}) {
+    EXPECT_TRUE(base::write_file(path("python"), "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n" + with + "\n"));
+    EXPECT_TRUE(base::write_file(path("program.py"), ""));
+    fs::permissions(path("python"), fs::perms::owner_all);
+    std::vector<std::string> all{"record", "--python", path("python"), "-o", path("c.ndjson")};
+    all.insert(all.end(), more.begin(), more.end());
+    all.push_back(path("program.py"));
+    return run(all);
+  };
+  const std::string copy = "cp " + capture() + " \"$5\"; ";
+  const Outcome fine = recorded(copy + "exit 0");
+  EXPECT_EQ(fine.exit, 0);
+  EXPECT_EQ(fine.out, "");
+  EXPECT_EQ(fine.err, "kerntrail: wrote " + path("c.ndjson") + ": 1 compile, 34 units\n");
+  EXPECT_EQ(recorded(copy + "exit 0", {"-q"}).err, "");
+  const Outcome unseen = recorded("cp " + capture("stock_training") + " \"$5\"; exit 0");
+  EXPECT_NE(unseen.err.find("1 of 3 compiles not observed"), std::string::npos) << unseen.err;
+  const Outcome failed = recorded(copy + "exit 7");
+  EXPECT_EQ(failed.exit, 7);
+  EXPECT_NE(failed.err.find("the program exited with 7; its capture " + path("c.ndjson") + ": 1 compile"),
+            std::string::npos)
+      << failed.err;
+  const Outcome killed = recorded("head -n 200 " + capture() + " > \"$5\"; kill -TERM $$");
+  EXPECT_EQ(killed.exit, 128 + 15);
+  EXPECT_NE(killed.err.find("ended by signal 15 (Terminated); its capture"), std::string::npos) << killed.err;
+  EXPECT_NE(killed.err.find("torn at line 200"), std::string::npos) << killed.err;
+  const Outcome empty = recorded(": > \"$5\"; kill -KILL $$", {"-q"});
+  EXPECT_NE(empty.err.find("signal 9 (Killed); its capture is empty"), std::string::npos) << empty.err;
+  EXPECT_NE(recorded("kill -KILL $$").err.find("was not begun"), std::string::npos);
+  EXPECT_EQ(recorded("exit 2").err, "") << "the recording side said why";
 }
 
 TEST_F(Cli, RulesAreTheDocument) {
@@ -147,8 +246,10 @@ TEST_F(Cli, LineageCanNameThePasses) {
   };
   EXPECT_EQ(with({}).out.find("pass_pattern_0"), std::string::npos);
   EXPECT_NE(with({"--passes"}).out.find("<pass_pattern_0>"), std::string::npos) << with({"--passes"}).out;
-  EXPECT_NE(with({"--passes", "--format", "mermaid"}).out.find("-->|\"pass_pattern_0\"| n"), std::string::npos);
+  EXPECT_NE(with({"--passes", "--format", "mermaid"}).out.find("-.->|\"pass_pattern_0\"| n"), std::string::npos);
   EXPECT_NE(with({"--passes", "--format", "dot"}).out.find("label=\"pass_pattern_0\"]"), std::string::npos);
+  EXPECT_NE(with({"--format", "mermaid"}).out.find(" -.-> n"), std::string::npos) << "of several matched nodes";
+  EXPECT_NE(with({}).out.find("[birth, ambiguous]"), std::string::npos) << with({}).out;
   EXPECT_NE(with({"--passes", "--format", "json"}).out.find("\"pass\": \"pass_pattern_0\""), std::string::npos);
 }
 
@@ -173,6 +274,11 @@ TEST_F(Cli, LineageAnswersInBothDirections) {
   EXPECT_NE(line.out.find("becomes"), std::string::npos);
   EXPECT_NE(line.out.find("sdsc_fused_addmm_linear_relu_0"), std::string::npos);
   EXPECT_EQ(line.out.find("self.fc2"), std::string::npos);
+  for (const char* same :
+       {"examples/reference_mlp.py:26", "/home/me/run/examples/reference_mlp.py:26", "./examples/reference_mlp.py:26"})
+    EXPECT_EQ(run({"lineage", capture(), "--line", same}).out, line.out) << same;
+  for (const char* other : {"/home/me/my_reference_mlp.py:26", "mlp.py:26"})
+    EXPECT_EQ(run({"lineage", capture(), "--line", other}).exit, 2) << other;
   const Outcome kernel = run({"lineage", capture(), "--kernel", "sdsc_fused_addmm_linear_relu_0"});
   EXPECT_EQ(kernel.exit, 0);
   for (const char* code : {"x = self.fc1(x)", "x = torch.relu(x)", "x = self.fc2(x)"}) {
@@ -218,6 +324,22 @@ TEST_F(Cli, NotObservedAndEmptyAreSaidOnStandardError) {
   EXPECT_EQ(empty.exit, 0);
   EXPECT_NE(empty.err.find("nothing was compiled"), std::string::npos);
   EXPECT_NE(empty.out.find("Nothing was compiled"), std::string::npos);
+}
+
+TEST_F(Cli, EqualNotesAreOne) {
+  std::string text = golden("stock_training/capture.ndjson");
+  text.resize(text.rfind("{\"record\":\"end\""));
+  for (const char* compile : {"c0", "c0", "c1"}) {
+    for (const char* code : {"fallback-stock", "not-observed"})
+      text += std::string(R"({"record":"note","code":")") + code +
+              R"(","severity":"warning","text":"for this reason","compile":")" + compile + "\"}\n";
+  }
+  ASSERT_TRUE(base::write_file(path("notes.ndjson"), text));
+  const Outcome info = run({"info", path("notes.ndjson")});
+  EXPECT_NE(info.out.find("warning fallback-stock (c0, c1; ×3): for this reason\n"), std::string::npos) << info.out;
+  const Outcome report = run({"report", path("notes.ndjson")});
+  EXPECT_NE(report.out.find("- `fallback-stock` (warning, ×2): for this reason"), std::string::npos);
+  EXPECT_NE(report.err.find("compiles c0, c1 were not observed: for this reason\n"), std::string::npos) << report.err;
 }
 
 TEST_F(Cli, UnreadableInputsExitWithThree) {

@@ -1,5 +1,9 @@
 """Each hook on passes, patterns and nodes made to fail: the compile is as if it had never been there."""
 
+import functools
+import gc
+import weakref
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -72,3 +76,42 @@ def test_a_failing_hook_changes_nothing(tmp_path, run_kerntrail, plain, label):
         checked = run_kerntrail("validate", path)
         assert checked.returncode == 0, checked.stdout + checked.stderr
         assert "fx_post_grad" in view.stages() and "kernel" in view.stages()
+
+
+def test_what_sits_in_a_slot_is_named_and_not_kept(tmp_path):
+    from torch._inductor import config
+    from torch._inductor.custom_graph_pass import CustomGraphPass, CustomInferenceAwareGraphPass
+
+    class Inherited(CustomGraphPass):
+        def __call__(self, graph):
+            graph.lint()
+
+        def uuid(self):
+            return None
+
+    class Mine(Inherited):
+        pass
+
+    class Aware(CustomInferenceAwareGraphPass, Inherited):
+        def __call__(self, graph, is_inference):
+            graph.lint()
+
+    def function(graph, often):
+        graph.lint()
+
+    mine = Mine()
+    gone = weakref.ref(mine)
+    capture = open_capture(tmp_path / "c.ndjson")
+    with config.patch(force_disable_caches=True, post_grad_custom_pre_pass=Aware(),
+                      post_grad_custom_post_pass=[mine, functools.partial(function, often=1)]):
+        torch.compile(lambda x: x.sin())(torch.ones(3))
+    del mine
+    torch._dynamo.reset()
+    gc.collect()
+    assert gone() is None
+    capture.close()
+    passes = {row["name"]: row for row in CaptureView(tmp_path / "c.ndjson").of("pass") if "custom" in row.get("name", "")}
+    # The slot in which torch runs passes of its own too bears their name alone.
+    assert set(passes) == {"post_grad_custom_pre_pass / Aware", "post_grad_custom_pre_pass", "post_grad_custom_post_pass / Mine",
+                           "post_grad_custom_post_pass / function"}
+    assert all("loc" in passes[name] for name in passes)

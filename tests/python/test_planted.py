@@ -195,10 +195,10 @@ def test_an_honest_compile_has_no_losses(tmp_path, run_kerntrail):
 
 
 @pytest.mark.parametrize(("slot", "fields", "planting", "title"), [
-    ("pre_grad_custom_pass", PRE_GRAD_FIELDS, Planting, "pre_grad_custom_pass"),
-    ("post_grad_custom_pre_pass", FX_FIELDS, Planting, "post_grad_custom_pre_pass"),
-    ("post_grad_custom_post_pass", FX_FIELDS, Planting, "post_grad_custom_post_pass"),
-    ("post_grad_custom_post_pass", FX_FIELDS, PlantingPattern, "post_grad_custom_post_pass / planted_pattern"),
+    ("pre_grad_custom_pass", PRE_GRAD_FIELDS, Planting, "pre_grad_custom_pass / Planting"),
+    ("post_grad_custom_pre_pass", FX_FIELDS, Planting, "post_grad_custom_pre_pass / Planting"),
+    ("post_grad_custom_post_pass", FX_FIELDS, Planting, "post_grad_custom_post_pass / Planting"),
+    ("post_grad_custom_post_pass", FX_FIELDS, PlantingPattern, "post_grad_custom_post_pass / PlantingPattern / planted_pattern"),
 ])
 def test_planted_in_fx_passes(tmp_path, run_kerntrail, slot, fields, planting, title):
     score = Score()
