@@ -264,7 +264,7 @@ def test_planted_in_joint_passes(tmp_path, run_kerntrail, slot):
             trained(tmp_path / "c.ndjson", {slot: damage})
             assert damage.damaged, f"nothing was planted: {kind} {field}"
             case = f"{kind}, {field}"
-            score.add(case, {(slot, field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
+            score.add(case, {(f"{slot} / Planting", field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
             parts = json.loads(run_kerntrail("drops", tmp_path / "c.ndjson", "--format", "json").stdout)["parts"]
             stages = ("fx_aten", "fx_post_grad")
             # tanh, cos and their like are needed by both directions
@@ -283,7 +283,7 @@ def test_planted_in_post_grad_passes_of_training(tmp_path, run_kerntrail, slot, 
             damage = PlantingOnce(kind, field, backward)
             trained(tmp_path / "c.ndjson", {slot: damage})
             assert damage.damaged, f"nothing was planted: {kind} {field}"
-            score.add(f"{kind}, {field}", {(slot, field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
+            score.add(f"{kind}, {field}", {(f"{slot} / PlantingOnce", field, name) for name in damage.damaged}, reported(run_kerntrail, tmp_path / "c.ndjson"))
     score.check(f"{slot}, {'backward' if backward else 'forward'}")
 
 
