@@ -117,6 +117,7 @@ void Session::run_guarded(HookSite& site, const std::function<void()>& body) {
       partial_ = true;
       recorder_->force_full();
     }
+    if (writer_) writer_->settle();
   }
   const std::uint64_t spent = thread_cpu_ns() - start;
   *observer_ns_ += spent;

@@ -50,6 +50,9 @@ DropFinder::DropFinder(const Capture& capture, const Pipeline& pipeline, const M
       if (column.key == "fx_pre_grad") pre_grad_[graph] = has_pre_grad_ = true;
     }
   }
+  for (std::size_t s = capture.end ? 0 : capture.snapshots.size(); s-- > 0 && !has(breaks_off_in_);) {
+    if (has(capture.snapshots[s].stage)) breaks_off_in_ = id_at<SnapshotId>(s);
+  }
 }
 
 void DropFinder::fill(Drops& result) {
@@ -114,9 +117,9 @@ void DropFinder::judge(const Where& where) {
     cell.carrier = seen.carrier;
   } else if (cell.carrier = held_by_members(where, unit, field); !cell.carrier.empty()) {
     why.reason = Reason::kCarriedBy;
-  } else {
+  } else if (unit.snapshot != breaks_off_in_) {
     why = absence(where, unit, field);
-  }
+  }  // else unknown: what links the units of that stage to others was perhaps never written
   cell.reason = why.reason;
   cell.loss = why.loss;
   cell.root = why.root;

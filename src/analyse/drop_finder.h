@@ -119,6 +119,7 @@ class DropFinder {
   std::vector<int> graph_order_;    // by graph: order of its last stage; lowest int where no stage shows it
   std::vector<bool> pre_grad_;      // by graph: it is the graph that was traced from source
   bool has_pre_grad_ = false;
+  SnapshotId breaks_off_in_ = SnapshotId::kNone;  // the last look at a stage of a torn capture
   std::unordered_set<UnitId> disagreeing_;  // files whose handle and place name different OpSpecs
   std::vector<StageTally> stages_;
   std::vector<std::vector<bool>> done_;  // column, position: judged already

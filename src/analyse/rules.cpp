@@ -50,8 +50,8 @@ constexpr std::array kRules{
          "Nothing. The intent's reason is shown; check that it still holds."},
     Rule{"reason", "unknown",
          "Nothing was recorded that could tell: no source is known, or it is only guessed from an equal line or from the "
-         "nodes around it, which is no evidence.",
-         "A node that a pass made, in a capture of level `borders`; a node without births and links, in a capture whose "
+         "nodes around it, which is no evidence; or the capture breaks off in that stage, and its links may be missing.",
+         "A node that a pass made, in a capture of level `borders`; the last stage of a killed recording; a node without births and links, in a capture whose "
          "first stage comes after the one that makes the field.",
          "Record again with passes, from the first stage on."},
     Rule{"quality", "kept", "The value says what the sources of the unit said.", "A node copied with its metadata.",

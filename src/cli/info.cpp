@@ -67,7 +67,8 @@ std::string text(const read::CaptureInfo& info) {
                                 info.run.format_version, visible(info.run.tool), visible(info.run.torch),
                                 visible(info.run.python), visible(info.run.platform), status(info));
   for (const auto& [key, value] : info.run.settings) out += fmt::format("  {} = {}\n", visible(key), visible(value));
-  if (info.compiles.empty()) out += "\nnothing was compiled\n";
+  if (info.compiles.empty())
+    out += info.torn ? "\nit holds no compile: it broke off before one, or none was made\n" : "\nnothing was compiled\n";
   for (const read::CompileSummary& compile : info.compiles) out += compile_text(compile);
   out += hooks_text(info);
   out += fmt::format("\n{} units, {} snapshots, {} links, {} claims, {} texts, {} locations\n", info.units,

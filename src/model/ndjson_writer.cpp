@@ -4,6 +4,7 @@
 #include <charconv>
 #include <concepts>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -177,6 +178,7 @@ struct NdjsonWriter::State_ {
     if (!error && seal) keep(file->seal());
     own.clear();
   }
+  bool looked = false;  // at a stage, since the last settle()
   void flush_if_full() {
     if (file && own.size() >= kBuffer) flush(false);
   }
@@ -200,6 +202,10 @@ std::unique_ptr<NdjsonWriter> NdjsonWriter::to_string(std::string& out) {
 }
 
 const Error* NdjsonWriter::error() const { return state_->error ? &*state_->error : nullptr; }
+
+void NdjsonWriter::settle() {
+  if (std::exchange(state_->looked, false) && !state_->own.empty()) state_->flush(true);
+}
 
 void NdjsonWriter::close() {
   if (!state_->file) return;
@@ -351,10 +357,12 @@ void NdjsonWriter::snapshot(SnapshotId id, const Snapshot& snapshot) {
     line.always("digest", base::hex64(snapshot.digest)).unless("full", snapshot.full, false);
   }
   // A look at a stage makes all before it safe; passes are many and small.
-  if (has(snapshot.stage))
+  if (has(snapshot.stage)) {
     state_->flush(true);
-  else
+    state_->looked = true;
+  } else {
     state_->flush_if_full();
+  }
 }
 
 void NdjsonWriter::pass(PassId id, const Pass& pass, bool at_end) {

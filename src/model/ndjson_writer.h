@@ -23,6 +23,8 @@ class NdjsonWriter final : public Sink {
 
   // The first write error, if any (a full disk): later records are dropped.
   const Error* error() const;
+  // Puts what followed the last look at a stage on disk too: its links, claims and births are all there.
+  void settle();
   // Ends the last frame and closes the file. Called by end().
   void close();
   // Forgets the file without touching it: for forked children.

@@ -101,6 +101,20 @@ TEST(NdjsonWriter, EverySnapshotReachesTheDiskAtOnce) {
   EXPECT_TRUE(seen.ends_with("}\n"));
 }
 
+TEST(NdjsonWriter, WhatFollowsASnapshotReachesTheDiskWhenItSettles) {
+  const std::string path = scratch("settle.ndjson");
+  auto writer = NdjsonWriter::open(path, true);
+  ASSERT_TRUE(writer);
+  Recorder r(**writer);
+  const StageId stage = r.stage({"s", "", "", "", 1});
+  const CompileId compile = r.compile({});
+  r.snapshot(stage, r.graph(compile, "fx", ""), {});
+  r.note({"x", Severity::kInfo, "after the look", compile, GraphId::kNone});
+  EXPECT_EQ(base::read_file(path)->find("after the look"), std::string::npos);
+  (*writer)->settle();
+  EXPECT_NE(base::read_file(path)->find("after the look"), std::string::npos);
+}
+
 TEST(NdjsonWriter, RefusesAFileThatExists) {
   const std::string path = scratch("exists.ndjson");
   ASSERT_TRUE(base::write_file(path, "precious"));

@@ -166,10 +166,10 @@ std::string section_markdown(const ReportSection& section, bool alone) {
 std::string report_markdown(const Report& report) {
   std::string out = introduction(report) + emulation(report) + health(report);
   if (report.sections.empty()) {
-    out +=
-        "Nothing was compiled while the capture was made: there is no stage to report on. A program compiles when a "
-        "function that "
-        "`torch.compile` returned is called.\n\n";
+    out += report.torn
+               ? "It holds no stage of any compile: it broke off before the first, or none was made.\n\n"
+               : "Nothing was compiled while the capture was made: there is no stage to report on. A program compiles "
+                 "when a function that `torch.compile` returned is called.\n\n";
   }
   for (const ReportSection& section : report.sections) out += section_markdown(section, report.sections.size() == 1);
   if (!report.notes.empty()) out += "## Notes of the run\n\n" + notes_of(report.notes) + "\n";
