@@ -70,6 +70,9 @@ TEST(Arguments, MisspeltOptionIsSuggested) {
 TEST(Arguments, NearestIsNearEnoughToBeMeant) {
   EXPECT_EQ(nearest("matrx", {"report", "matrix"}), "matrix");
   EXPECT_EQ(nearest("zzzzzz", {"report", "matrix"}), "");
+  EXPECT_EQ(nearest("zz", {"a", "zq"}), "zq");
+  EXPECT_EQ(nearest("zz", {"a", "bb"}), "");
+  EXPECT_EQ(nearest("relu", {"a", "relu_default_1", "relu_default"}), "relu_default");
 }
 
 }  // namespace

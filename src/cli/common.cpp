@@ -15,7 +15,7 @@ namespace kerntrail::cli {
 
 void add_capture(Arguments& arguments, CommonOptions& options) {
   arguments.positional("CAPTURE", &options.capture, "Capture file (.ndjson, .gz, .zst), or - for standard input");
-  arguments.text("-o,--output", &options.output, "FILE", "Write the result there instead of to standard output");
+  arguments.text("-o,--output", &options.output, "FILE", "Write the result there instead of to standard output; folders that are missing are made");
 }
 
 void add_analysis(Arguments& arguments, CommonOptions& options, bool with_stages) {

@@ -47,14 +47,20 @@ Stop unknown_argument(std::string_view verb, const CLI::App& app, const std::vec
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   if (word.size() > 100) return best;
+  // A slip of the finger or two; of a short word at most one letter, or everything would be near it.
+  std::size_t least = word.size() < 4 ? 2 : std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
-    if (distance < least) {
+    if (distance < least && distance < std::max(word.size(), candidate.size())) {
       least = distance;
       best = candidate;
     }
+  }
+  if (!best.empty() || word.size() < 3) return best;
+  // Else what it is the beginning of: the shortest.
+  for (const std::string& candidate : candidates) {
+    if (candidate.starts_with(word) && (best.empty() || candidate.size() < best.size())) best = candidate;
   }
   return best;
 }
