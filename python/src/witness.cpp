@@ -161,7 +161,8 @@ void Witness::printed(nb::handle buffer, nb::handle lines) {
     for (const std::string_view part : base::split(*shown, '\n')) {
       const std::string_view trimmed = base::trim(part);
       out.text.emplace_back(trimmed);
-      out.lines.push_back(trimmed.empty() ? kNothing : by);
+      // The name of a helper function is filled in later.
+      out.lines.push_back(trimmed.empty() || trimmed.find("{name}") != std::string_view::npos ? kNothing : by);
       if (out.lines.back() != kNothing) ++out.known;
     }
   }

@@ -91,9 +91,14 @@ UnitId lowered_unit(Session& session, Call& call, Witness& witness) {
   return unit;
 }
 
+// A closure that another node has made keeps its tag inside: its operations stay that node's, what is stored is ours.
+nb::object tagged_once(const Witness& witness, nb::handle function, std::int32_t source) {
+  return tag_of(witness, function) == source ? nb::borrow(function) : tagged(witness, function, source);
+}
+
 void tag_loops(const Witness& witness, nb::handle loops, std::int32_t source) {
   const nb::object inner = get(loops, names().inner_fn);
-  if (inner.is_valid() && !is_tagged(inner)) set_frozen(loops, names().inner_fn, tagged(witness, inner, source));
+  if (inner.is_valid()) set_frozen(loops, names().inner_fn, tagged_once(witness, inner, source));
   PyObject* several = PyObject_HasAttr(loops.ptr(), names().inner_fns)
                           ? PyObject_GetAttr(loops.ptr(), names().inner_fns)
                           : nullptr;  // of scans and sorts
@@ -102,8 +107,7 @@ void tag_loops(const Witness& witness, nb::handle loops, std::int32_t source) {
   nb::object out = nb::steal(PyTuple_New(PyTuple_GET_SIZE(inners.ptr())));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inners.ptr()); ++i) {
     const nb::handle one = PyTuple_GET_ITEM(inners.ptr(), i);
-    PyTuple_SET_ITEM(out.ptr(), i,
-                     (is_tagged(one) ? nb::borrow(one) : tagged(witness, one, source)).release().ptr());
+    PyTuple_SET_ITEM(out.ptr(), i, tagged_once(witness, one, source).release().ptr());
   }
   set_frozen(loops, names().inner_fns, out);
 }
