@@ -8,8 +8,7 @@ namespace kerntrail::probe {
 namespace {
 
 struct Tagged {
-  PyObject_HEAD
-  vectorcallfunc call;
+  PyObject_HEAD vectorcallfunc call;
   PyObject* function;
   PyObject* weak;
   std::int64_t mark;
@@ -75,10 +74,9 @@ void destroy(PyObject* self) {
   Py_DECREF(type);
 }
 
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Tagged, call), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(Tagged, weak), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Tagged, call), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(Tagged, weak), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_getattro, reinterpret_cast<void*>(get_attribute)},

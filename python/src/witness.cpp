@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kKeptPrints = 512;  // of one kernel; more are of templates that were tried and thrown away
 
-constexpr std::array<std::string_view, 8> kDoes = {"compute", "move",  "load",    "store",
+constexpr std::array<std::string_view, 8> kDoes = {"compute",  "move",  "load",    "store",
                                                    "constant", "index", "control", "compiler_made"};
 
 struct OpRow {
@@ -105,7 +105,8 @@ void Witness::copied(nb::handle to, std::size_t first, std::size_t size, nb::han
   const bool aligned = source != buffers_.end() && size - first == from_size;
   std::vector<std::int32_t> lines(size - first, kNothing);
   if (aligned) {
-    for (std::size_t i = 0; i < lines.size() && i < source->second.lines.size(); ++i) lines[i] = source->second.lines[i];
+    for (std::size_t i = 0; i < lines.size() && i < source->second.lines.size(); ++i)
+      lines[i] = source->second.lines[i];
   }
   if (!running.empty()) {
     std::int32_t own = kNothing;

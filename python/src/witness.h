@@ -88,9 +88,9 @@ class Witness {
   // printed until now is forgotten.
   std::vector<TextLine> take(std::string_view text);
 
-  std::vector<Running> running;     // innermost last
+  std::vector<Running> running;  // innermost last
   std::vector<nb::object> lowered;  // nodes being lowered, innermost last
-  int splicing = 0;                 // a buffer is being copied: who wrote its lines is known already
+  int splicing = 0;  // a buffer is being copied: who wrote its lines is known already
   // Who asked for the initial value of each accumulator of a C++ kernel: printed when all its loops are known.
   std::unordered_map<PyObject*, std::vector<Running>> accumulators;
   std::vector<Running> finalizing;  // those of the kernel that is being finalized, last first
@@ -104,9 +104,9 @@ class Witness {
     std::vector<std::int32_t> lines;  // kNothing: control; by index in the buffer
   };
   struct Printed {
-    std::vector<std::string> text;    // without indentation
+    std::vector<std::string> text;  // without indentation
     std::vector<std::int32_t> lines;
-    std::size_t known = 0;            // lines written for somebody
+    std::size_t known = 0;  // lines written for somebody
   };
 
   void place(const Printed& printed, const std::vector<std::string_view>& text, std::vector<std::int32_t>& out) const;

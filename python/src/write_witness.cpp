@@ -41,10 +41,9 @@ class Writer {
   }
 
   base::Json maker(const FrameRef& frame) {
-    return base::JsonObject{
-        {"file", compiler_path(session_, text(attribute(frame.code, "co_filename")).value_or(""))},
-        {"line", static_cast<std::int64_t>(frame.line)},
-        {"function", text(attribute(frame.code, "co_name")).value_or("")}};
+    return base::JsonObject{{"file", compiler_path(session_, text(attribute(frame.code, "co_filename")).value_or(""))},
+                            {"line", static_cast<std::int64_t>(frame.line)},
+                            {"function", text(attribute(frame.code, "co_name")).value_or("")}};
   }
 
   // "unit" or "made": who asked. Neither where nobody is known.
@@ -61,10 +60,10 @@ class Writer {
   base::Json line_json(const TextLine& line) {
     const Running& by = line.what.by;
     const bool made = by.source != kNothing && !has(witness_.source(by.source).unit);
-    const Does does = by.shared             ? Does::kIndex
-                      : made                ? Does::kCompilerMade
-                      : by.op == kNothing   ? Does::kCompute
-                                            : witness_.op(by.op).does;
+    const Does does = by.shared           ? Does::kIndex
+                      : made              ? Does::kCompilerMade
+                      : by.op == kNothing ? Does::kCompute
+                                          : witness_.op(by.op).does;
     base::JsonObject out{{"line", line.line}, {"does", std::string(does_name(does))}};
     if (by.op != kNothing) out.emplace_back("op", witness_.op(by.op).name);
     add_source(by.source, out);

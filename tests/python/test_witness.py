@@ -15,6 +15,7 @@ import torch._dynamo  # noqa: E402
 import torch._inductor.config as inductor  # noqa: E402
 from capture_view import CaptureView  # noqa: E402
 from recipes import RECIPES  # noqa: E402
+from test_probe import TRUTH_HOOKS  # noqa: E402
 from test_recipes import assert_same, hook_table, run_captured, run_compiled  # noqa: E402, F401
 from torch import nn  # noqa: E402
 from witness_view import Line, Share, Use, uses  # noqa: E402
@@ -28,6 +29,24 @@ BY_NAME = {recipe.name: recipe for recipe in RECIPES}
 # sub-graphs, a while loop, in-place buffers, foreach kernels.
 COVERING = ["mlp_training", "dropout", "cnn_training", "embedding", "experts", "several_outputs", "custom_ops",
             "conditional_training", "loop", "decode_step"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_hooks_that_throw_change_nothing(tmp_path, run_kerntrail, when):
+    """Each of the level's own, all at once."""
+    recipe, path = BY_NAME["several_outputs"], tmp_path / "c.ndjson"
+    plain = run_compiled(recipe, 1)
+    labels = [path.replace(":", ".") for path in TRUTH_HOOKS]
+    capture = open_capture(path, level="truth", fail=[(label, when) for label in labels])
+    try:
+        seen = run_compiled(recipe, 1)
+    finally:
+        capture.close()
+    assert_same(recipe, plain, seen)
+    fired = {hook["label"]: hook for hook in capture.hooks if hook["label"] in labels and hook["fired"]}
+    assert {"torch._inductor.utils.IndentedBuffer.splice", "torch._inductor.ir.IRNode.__post_init__"} <= set(fired)
+    assert all(hook["errors"] and hook["restored"] for hook in fired.values()) and capture.is_partial
+    assert run_kerntrail("validate", path).returncode == 0
 
 
 def check_share(view: CaptureView, what: str) -> Share:
