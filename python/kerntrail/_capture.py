@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-LEVELS = ("borders", "passes", "origins")
+LEVELS = ("borders", "passes", "origins", "truth")
 SOURCES = ("none", "lines", "files")
 
 _lock = threading.Lock()

@@ -4,6 +4,7 @@
 #include "observe_passes.h"
 #include "python_text.h"
 #include "tracing.h"
+#include "witness_hooks.h"
 
 namespace kerntrail::probe {
 namespace {
@@ -46,8 +47,9 @@ TracingScope::TracingScope(Session& session, std::shared_ptr<CompileState> compi
 TracingScope::~TracingScope() { tracing() = std::move(before_); }
 
 void create_node_after(Session& session, Call& call) {
+  if (tracing().witness) note_body_node(call.result);
   MatchContext* match =
-      note_creation(call.arg(0, "self"), call.result, session.options().level == Level::kOrigins);
+      note_creation(call.arg(0, "self"), call.result, session.options().level >= Level::kOrigins);
   if (match == nullptr) return;
   call.site->guard(*call.site, [&] { resolve_match(session, *match); });
 }
@@ -57,10 +59,21 @@ void node_copy_before(Session&, Call& call) {
 }
 void node_copy_after(Session&, Call& call) { pop(tracing().copied, call); }
 
+// Nodes of loop bodies are run too: those say who asks for what is made or printed meanwhile.
+constexpr std::size_t kBodyNode = std::size_t{1} << 32;
+
 void run_node_before(Session&, Call& call) {
-  if (tracing().compile) push(tracing().interpreted, call.arg(1, "n"), call);
+  if (!tracing().compile) return;
+  const nb::handle node = call.arg(1, "n");
+  const std::size_t body = tracing().witness ? enter_body_node(node) : 0;
+  push(tracing().interpreted, node, call);
+  call.token += body * kBodyNode;
 }
-void run_node_after(Session&, Call& call) { pop(tracing().interpreted, call); }
+void run_node_after(Session&, Call& call) {
+  leave_body_node(call.token / kBodyNode);
+  call.token %= kBodyNode;
+  pop(tracing().interpreted, call);
+}
 
 void replace_uses_before(Session&, Call& call) {
   note_replacement(call.arg(0, "self"), call.arg(1, "replace_with"));

@@ -10,6 +10,7 @@
 #include "hook.h"
 #include "session.h"
 #include "spyre_binding.h"
+#include "witness.h"
 
 namespace nb = nanobind;
 
@@ -106,6 +107,7 @@ NB_MODULE(_native, m) {
   using namespace kerntrail::probe;
   nb::set_leak_warnings(false);  // hooks may outlive the interpreter's shutdown inside torch's own tables
   bind_hook_type(m);
+  bind_tagged_type(m);
   nb::class_<Handle>(m, "Session")
       .def(
           "__init__",

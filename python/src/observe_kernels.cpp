@@ -11,6 +11,7 @@
 #include "observe_spyre.h"
 #include "python_text.h"
 #include "write_kernels.h"
+#include "write_witness.h"
 
 namespace kerntrail::probe {
 namespace {
@@ -230,6 +231,7 @@ void collect_definition(Session& session, Frame& frame, std::string_view name, s
   PendingKernel* kernel = find_kernel(pending_graph(frame), name);
   if (!kernel) kernel = &add_kernel(session, frame, name);
   if (++kernel->defined > 1) return;
+  if (session.options().level >= Level::kTruth) kernel->text = source;
   kernel->observed.attrs.push_back({session.tables().attr.source, text_of(session, source)});
 }
 
@@ -271,6 +273,7 @@ void collect_registration(Session& session, Frame& frame, std::string_view name,
     add_mapping(session, frame, *kernel, operations, registration.handle);
   }
   kernel->registrations.push_back(std::move(registration));
+  collect_witness(session, *kernel, node_schedule);
   add_comment(session, graph, *kernel, node_schedule);
   link_operations(session, frame, *kernel, operations);
 }
@@ -286,6 +289,7 @@ void collect_unregistered(Session& session, Frame& frame, nb::handle scheduler_n
   kernel.is_extern = true;
   kernel.is_tentative = true;
   add_operations(session, frame, kernel, {operation}, false);
+  collect_witness(session, kernel, operation);
   pending_graph(frame).kernels.push_back(std::move(kernel));
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "kerntrail/capture.h"
 #include "model/recorder.h"
 
@@ -35,6 +36,9 @@ struct PendingKernel {
   bool is_tentative = false;  // an extern operation that was not registered; becomes a kernel where a call is found
   std::int64_t defined = 0;
   std::vector<Registration> registrations;
+  std::string text;                      // of its definition, where a witness is wanted
+  base::JsonArray witness;               // one entry a registration
+  std::vector<UnitId> witnessed;         // units that the witness refers to
   std::vector<std::string> ir_classes;
   std::vector<UnitId> claimed;     // by origins
   std::vector<UnitId> mapped;      // by the compiler's own node mapping

@@ -14,6 +14,8 @@
 #include "observe_schedule.h"
 #include "observe_spyre.h"
 #include "python_text.h"
+#include "witness.h"
+#include "witness_hooks.h"
 
 namespace kerntrail::probe {
 namespace {
@@ -81,6 +83,7 @@ struct FrameScope {
     PyErr_Fetch(&type, &value, &trace);
     if (session->is_open()) take_off();
     probe::tracing().matches.clear();  // objects are let go of while no exception is pending
+    probe::tracing().witness.reset();
     if (owns_compile) {
       compile->release();
       session->forget_if_done(*compile);
@@ -576,6 +579,45 @@ constexpr Row kTable[] = {
      "what graph patterns matched", Level::kPasses, true},
     {nullptr, "torch._inductor.pattern_matcher", "ReplacementPatternEntry.apply", apply_pattern_before,
      apply_pattern_after, "what replacement patterns matched", Level::kPasses, true},
+    // Who asks for each operation and each line.
+    {nullptr, "torch._inductor.graph", "GraphLowering.run_node", lower_node_before, lower_node_after,
+     "which node is being lowered", Level::kTruth, true},
+    {nullptr, "torch._inductor.ir", "IRNode.__post_init__", nullptr, ir_node_made_after,
+     "which node loop nests and extern operations were made for", Level::kTruth, true},
+    {nullptr, "torch._inductor.ir", "Pointwise.store_output", store_before, pop_running_after,
+     "who stores", Level::kTruth, true},
+    {nullptr, "torch._inductor.ir", "Scatter.store_output", store_before, pop_running_after,
+     "who stores", Level::kTruth, true},
+    {nullptr, "torch._inductor.ir", "Reduction.store_reduction", store_before, pop_running_after,
+     "who stores", Level::kTruth, true},
+    {nullptr, "torch._inductor.ir", "MultiOutputReduction.store_reduction", store_before, pop_running_after,
+     "who stores", Level::kTruth, true},
+    {nullptr, "torch._inductor.ir", "Scan.store_reduction", store_before, pop_running_after,
+     "who stores", Level::kTruth, true},
+    {nullptr, "torch._inductor.ir", "Sort.store_reduction", store_before, pop_running_after,
+     "who stores", Level::kTruth, true},
+    {nullptr, "torch._inductor.index_propagation", "IndexPropVar.__post_init__", nullptr, expression_made_after,
+     "who asks for constants and indices", Level::kTruth, true},
+    {nullptr, "torch._inductor.index_propagation", "IndexPropagation.unwrap", unwrap_before, pop_running_after,
+     "who asks for constants and indices", Level::kTruth, true},
+    {nullptr, "torch._inductor.utils", "IndentedBuffer.writeline", nullptr, write_line_after,
+     "which node each line of a kernel is for", Level::kTruth, true},
+    {nullptr, "torch._inductor.utils", "IndentedBuffer.splice", splice_before, splice_after,
+     "which node each line of a kernel is for", Level::kTruth, true},
+    {nullptr, "torch._inductor.utils", "IndentedBuffer.__add__", nullptr, add_buffers_after,
+     "which node lines around reductions are for", Level::kTruth, true},
+    {nullptr, "torch._inductor.utils", "IndentedBuffer.getvaluewithlinemap", nullptr, print_buffer_after,
+     "which node each line of a kernel is for", Level::kTruth, true},
+    {nullptr, "torch._inductor.codegen.common", "CSE.generate", generate_before, generate_after,
+     "lines that serve several nodes", Level::kTruth, true},
+    {nullptr, "torch._inductor.codegen.cpp", "move_code_under_inner_loop", nullptr, inner_loop_after,
+     "which node lines of tail loops are for", Level::kTruth, true},
+    {nullptr, "torch._inductor.codegen.cpp", "CppKernel._gen_reduction_prefix", nullptr, accumulator_after,
+     "which node initial values of reductions are for", Level::kTruth, true},
+    {nullptr, "torch._inductor.codegen.cpp", "CppKernel.finalize_reduction_prefix", finalize_before, finalize_after,
+     "which node initial values of reductions are for", Level::kTruth, true},
+    {nullptr, "torch._inductor.codegen.triton", "TritonKernel.codegen_iteration_ranges_entry", range_index_before, pop_running_after,
+     "which index lines of Triton kernels are shared", Level::kTruth, true},
     {nullptr, "kerntrail.spyre.backend", "fall_back", fall_back_before, nullptr, "why graphs went to stock Inductor"},
 };
 

@@ -31,8 +31,9 @@ namespace kerntrail::probe {
 
 namespace nb = nanobind;
 
-// How much is watched: stage borders, every pass as differences, also the frame that made each node.
-enum class Level : std::uint8_t { kBorders, kPasses, kOrigins };
+// How much is watched: stage borders, every pass as differences, also the frame that made each node, also which node
+// made each operation and line of each kernel.
+enum class Level : std::uint8_t { kBorders, kPasses, kOrigins, kTruth };
 
 struct SessionOptions {
   std::string path;

@@ -70,6 +70,7 @@ constexpr AttrRow kAttrs[] = {
     {&Tables::Attrs::stacks, "stacks", ValueType::kJson, "", ""},
     {&Tables::Attrs::calls, "calls", ValueType::kJson, "", ""},
     {&Tables::Attrs::seen, "seen", ValueType::kJson, "", ""},
+    {&Tables::Attrs::witness, "witness", ValueType::kJson, "", ""},
     {&Tables::Attrs::comment, "comment", ValueType::kText, "", ""},
     {&Tables::Attrs::detailed, "detailed", ValueType::kText, "", ""},
     {&Tables::Attrs::op_keys, "op_keys", ValueType::kJson, "", ""},

@@ -45,36 +45,6 @@ bool is_generic(PyCodeObject* code) {
   return generic;
 }
 
-std::vector<FrameRef> frames_here() {
-  std::vector<FrameRef> out;
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  for (int depth = 0; frame != nullptr && depth < kMaxDepth && out.size() < kKeptFrames; ++depth) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    if (!is_generic(code)) out.push_back({nb::borrow(reinterpret_cast<PyObject*>(code)), PyFrame_GetLineNumber(frame)});
-    Py_DECREF(code);
-    PyFrameObject* back = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = back;
-  }
-  Py_XDECREF(frame);
-  return out;
-}
-
-// "torch/_inductor/x.py" for the compiler's files wherever torch is installed.
-std::string compiler_path(Session& session, std::string_view file) {
-  const FrameRules& rules = session.options().frames;
-  for (const std::string& root : rules.torch) {
-    if (!root.empty() && file.starts_with(root)) return "torch/" + std::string(file.substr(root.size()));
-  }
-  for (const std::string& root : rules.packages) {
-    if (root.empty() || !file.starts_with(root)) continue;
-    // Our own back end is a package within one: it is named whole, wherever it lies.
-    constexpr std::string_view kBackEnd = "kerntrail/spyre/";
-    return (root.ends_with(kBackEnd) ? std::string(kBackEnd) : std::string()) + std::string(file.substr(root.size()));
-  }
-  return session.sources().shown_path(file);
-}
-
 LocId code_loc(Session& session, nb::handle code, std::int64_t line) {
   const auto file = text(attribute(code, "co_filename"));
   if (!file) return LocId::kNone;
@@ -120,6 +90,35 @@ nb::object closed_over(nb::handle function, std::string_view wanted) {
 }
 
 }  // namespace
+
+std::vector<FrameRef> frames_here() {
+  std::vector<FrameRef> out;
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  for (int depth = 0; frame != nullptr && depth < kMaxDepth && out.size() < kKeptFrames; ++depth) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    if (!is_generic(code)) out.push_back({nb::borrow(reinterpret_cast<PyObject*>(code)), PyFrame_GetLineNumber(frame)});
+    Py_DECREF(code);
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = back;
+  }
+  Py_XDECREF(frame);
+  return out;
+}
+
+std::string compiler_path(Session& session, std::string_view file) {
+  const FrameRules& rules = session.options().frames;
+  for (const std::string& root : rules.torch) {
+    if (!root.empty() && file.starts_with(root)) return "torch/" + std::string(file.substr(root.size()));
+  }
+  for (const std::string& root : rules.packages) {
+    if (root.empty() || !file.starts_with(root)) continue;
+    // Our own back end is a package within one: it is named whole, wherever it lies.
+    constexpr std::string_view kBackEnd = "kerntrail/spyre/";
+    return (root.ends_with(kBackEnd) ? std::string(kBackEnd) : std::string()) + std::string(file.substr(root.size()));
+  }
+  return session.sources().shown_path(file);
+}
 
 Tracing& tracing() {
   thread_local Tracing mine;

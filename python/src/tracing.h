@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace nb = nanobind;
 
 class Session;
 struct CompileState;
+class Witness;
 
 // One Python frame as it was when a node was made.
 struct FrameRef {
@@ -54,9 +56,13 @@ struct Tracing {
   std::vector<std::shared_ptr<MatchContext>> matches;
   std::vector<struct PassScope>* passes = nullptr;  // of this thread, while `compile` is set
   bool quiet = false;                     // the graph is being lowered: nodes made now are of loop bodies
+  std::shared_ptr<Witness> witness;       // at level truth, while a graph is lowered and its code is generated
   nb::handle pass_function;               // of apply_gm_pass / apply_graph_pass, until its observer is entered
 };
 Tracing& tracing();
+
+// The compiler's frames above this call, the responsible one first.
+std::vector<FrameRef> frames_here();
 
 // Notes the birth of a node just made in `graph`. With `all_frames` every node's frames are taken, else those of nodes
 // made in graphs that are being watched.
@@ -74,6 +80,8 @@ void describe_pattern(Session& session, MatchContext& match);
 std::string name_in_slot(nb::handle callable);
 // Where a callable is defined (wrappers, partials and bound methods taken off); kNone for one without Python code.
 LocId definition_of(Session& session, nb::handle callable);
+// "torch/_inductor/x.py" for the compiler's files wherever torch is installed.
+std::string compiler_path(Session& session, std::string_view file);
 // Frames as a call chain, innermost first.
 LocId chain_of(Session& session, const std::vector<FrameRef>& frames);
 

@@ -189,6 +189,7 @@ class KernelWriter {
       out.attrs.push_back({attr.calls, std::move(o)});
     }
     out.attrs.push_back({attr.seen, json_of(session_, seen(i))});
+    if (session_.options().level >= Level::kTruth) out.attrs.push_back({attr.witness, witness(kernel)});
     return out;
   }
 
@@ -207,11 +208,21 @@ class KernelWriter {
       out.attrs.push_back({attr.stacks, kernel.stacks.empty() ? empty : json_of(session_, list_json(kernel.stacks))});
   }
 
+  // What the closures themselves say of each registration; units by their place in `refs`.
+  Observation witness(const PendingKernel& kernel) {
+    if (kernel.witness.empty()) return {State::kEmpty, {}, {}, {}, {}, {}};
+    Observation out = json_of(session_, base::Json(kernel.witness));
+    out.refs = kernel.witnessed;
+    return out;
+  }
+
   base::Json seen(std::size_t i) const {
     const PendingKernel& kernel = graph_.kernels[i];
+    base::Json called;
+    if (graph_.wrapper) called = static_cast<std::int64_t>(by_kernel_[i].size());
     return base::JsonObject{
         {"defined", kernel.defined},
-        {"called", graph_.wrapper ? base::Json(static_cast<std::int64_t>(by_kernel_[i].size())) : base::Json()},
+        {"called", std::move(called)},
         {"registered", static_cast<std::int64_t>(kernel.registrations.size())}};
   }
 

@@ -40,9 +40,10 @@ void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::stri
       ->capture_default_str()
       ->type_name("FILE");
   app.add_option("--level", out.level, "How much to watch: borders (a snapshot at each stage border), passes (also what every pass made, changed and "
-                 "removed), origins (also the compiler's line that made each node)")
+                 "removed), origins (also the compiler's line that made each node), truth (also which node made each "
+                 "operation and line of each kernel)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"borders", "passes", "origins"}));
+      ->check(CLI::IsMember({"borders", "passes", "origins", "truth"}));
   app.add_option("--python", out.python,
                  "Interpreter that runs the program; default: the one beside this binary, else python3 on PATH")
       ->type_name("PYTHON");

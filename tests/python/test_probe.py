@@ -225,13 +225,37 @@ PASS_HOOKED = [
 ]
 
 
-@pytest.mark.parametrize("level", ["borders", "passes", "origins"])
+# At level truth only.
+TRUTH_HOOKS = [
+    "torch._inductor.graph:GraphLowering.run_node",
+    "torch._inductor.ir:IRNode.__post_init__",
+    "torch._inductor.ir:Pointwise.store_output",
+    "torch._inductor.ir:Scatter.store_output",
+    "torch._inductor.ir:Reduction.store_reduction",
+    "torch._inductor.ir:MultiOutputReduction.store_reduction",
+    "torch._inductor.ir:Scan.store_reduction",
+    "torch._inductor.ir:Sort.store_reduction",
+    "torch._inductor.index_propagation:IndexPropVar.__post_init__",
+    "torch._inductor.index_propagation:IndexPropagation.unwrap",
+    "torch._inductor.utils:IndentedBuffer.writeline",
+    "torch._inductor.utils:IndentedBuffer.splice",
+    "torch._inductor.utils:IndentedBuffer.__add__",
+    "torch._inductor.utils:IndentedBuffer.getvaluewithlinemap",
+    "torch._inductor.codegen.common:CSE.generate",
+    "torch._inductor.codegen.cpp:move_code_under_inner_loop",
+    "torch._inductor.codegen.cpp:CppKernel._gen_reduction_prefix",
+    "torch._inductor.codegen.cpp:CppKernel.finalize_reduction_prefix",
+    "torch._inductor.codegen.triton:TritonKernel.codegen_iteration_ranges_entry",
+]
+
+
+@pytest.mark.parametrize("level", ["borders", "passes", "origins", "truth"])
 def test_everything_is_put_back_by_identity_also_after_a_raise(tmp_path, level):
-    hooked = HOOKED if level == "borders" else HOOKED + PASS_HOOKED
-    originals = patched_attributes(HOOKED + PASS_HOOKED)
+    hooked = HOOKED if level == "borders" else HOOKED + PASS_HOOKED + (TRUTH_HOOKS if level == "truth" else [])
+    originals = patched_attributes(HOOKED + PASS_HOOKED + TRUTH_HOOKS)
     with pytest.raises(RuntimeError, match="on purpose"):
         with kerntrail.capture(tmp_path / "c.ndjson", level=level) as capture:
-            now = patched_attributes(HOOKED + PASS_HOOKED)
+            now = patched_attributes(HOOKED + PASS_HOOKED + TRUTH_HOOKS)
             assert {path for path, original in originals.items() if now[path] is not original} == set(hooked)
             assert sorted(hook["attribute"] for hook in capture.hooks) == sorted(path.replace(":", ".") for path in hooked)
 
@@ -240,7 +264,7 @@ def test_everything_is_put_back_by_identity_also_after_a_raise(tmp_path, level):
 
             with inductor.patch(post_grad_custom_post_pass=refuse):
                 compile_and_run(Mlp().eval(), torch.randn(3, 8))
-    assert all(value is originals[path] for path, value in patched_attributes(HOOKED + PASS_HOOKED).items())
+    assert all(value is originals[path] for path, value in patched_attributes(HOOKED + PASS_HOOKED + TRUTH_HOOKS).items())
     view = CaptureView(tmp_path / "c.ndjson")
     assert "on purpose" in view.notes("compile-raised")[0]["text"]
     assert all(hook.get("restored", True) for hook in view.of("hook"))

@@ -79,7 +79,7 @@ def hooked_attributes() -> dict[str, object]:
 
 @pytest.fixture(scope="module", autouse=True)
 def hook_table(tmp_path_factory):
-    capture = open_capture(tmp_path_factory.mktemp("hooks") / "c.ndjson", level="origins")
+    capture = open_capture(tmp_path_factory.mktemp("hooks") / "c.ndjson", level=LEVELS[-1])
     capture.close()
     for hook in capture.hooks:
         if hook["state"] == "installed":

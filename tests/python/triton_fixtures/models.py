@@ -40,8 +40,19 @@ class Softmax(nn.Module):
         return torch.softmax(y, -1)
 
 
+class Scans(nn.Module):
+    """Scan, sort, a masked sub-block and an index that several operations share."""
+
+    def forward(self, x):
+        ordered, places = torch.sort(x * 2.0, -1)
+        running = torch.cumsum(ordered, -1)
+        padded = functional.pad(running, (1, 1), value=3.0)
+        return padded.sin() + places.sum(-1, keepdim=True)
+
+
 MODELS = {
     "mlp": (MlpNorm, lambda: (torch.randn(4, 8),)),
     "twice": (Twice, lambda: (torch.randn(4, 8),)),
+    "scans": (Scans, lambda: (torch.randn(4, 8),)),
     "softmax": (Softmax, lambda: (torch.randn(4, 8),)),
 }

@@ -1,9 +1,9 @@
 """Compiles a model through Triton without, with and again without the probe.
 
-    python -m triton_fixtures.run ROUTE MODEL MODE LEVEL FOLDER
+    python -m triton_fixtures.run ROUTE MODEL MODE LEVEL FOLDER [WATCH]
 
 ROUTE cpu: Inductor's Triton back end on device cpu, run through Triton's interpreter. ROUTE cuda: code for a device that
-does not exist. MODE inference or training. Writes FOLDER/capture.ndjson and FOLDER/result.json."""
+does not exist. MODE inference or training; LEVEL of torch's provenance, WATCH the probe's level. Writes FOLDER/capture.ndjson and FOLDER/result.json."""
 
 import json
 import os
@@ -68,11 +68,12 @@ def same_names(code: str) -> str:
 
 
 def main() -> None:
-    route, name, mode, level, folder = sys.argv[1:]
+    route, name, mode, level, folder = sys.argv[1:6]
+    watch = sys.argv[6] if len(sys.argv) > 6 else "passes"
     out = Path(folder)
     prepare(route, int(level), out)
     before, _ = compile_and_run(route, name, mode == "training")
-    with kerntrail.capture(out / "capture.ndjson"):
+    with kerntrail.capture(out / "capture.ndjson", level=watch):
         during, error = compile_and_run(route, name, mode == "training")
     after, _ = compile_and_run(route, name, mode == "training")
     result = {"before": before, "during": during, "after": after, "error": error}

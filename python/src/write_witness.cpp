@@ -1,0 +1,144 @@
+#include "write_witness.h"
+
+#include <algorithm>
+
+#include "observe_ir.h"
+#include "python_text.h"
+#include "witness.h"
+
+namespace kerntrail::probe {
+namespace {
+
+class Writer {
+ public:
+  Writer(Session& session, Witness& witness, PendingKernel& kernel)
+      : session_(session), witness_(witness), kernel_(kernel) {}
+
+  void write(nb::handle node_schedule) {
+    base::JsonArray lines;
+    if (!kernel_.text.empty()) {
+      for (const TextLine& line : witness_.take(kernel_.text)) lines.push_back(line_json(line));
+    }
+    if (!PyList_Check(node_schedule.ptr()) && !PyTuple_Check(node_schedule.ptr())) {
+      add_lowered(node_schedule);
+    } else {
+      for (nb::handle scheduled : node_schedule) add_scheduled(scheduled);
+    }
+    base::JsonObject entry;
+    if (!lines.empty()) entry.emplace_back("lines", std::move(lines));
+    if (!bodies_.empty()) entry.emplace_back("bodies", std::move(bodies_));
+    if (!lowered_.empty()) entry.emplace_back("lowered", std::move(lowered_));
+    kernel_.witness.push_back(base::Json(std::move(entry)));
+  }
+
+ private:
+  base::Json ref(UnitId unit) {
+    auto& units = kernel_.witnessed;
+    const auto found = std::find(units.begin(), units.end(), unit);
+    const std::ptrdiff_t at = found - units.begin();
+    if (found == units.end()) units.push_back(unit);
+    return base::Json(static_cast<std::int64_t>(at));
+  }
+
+  base::Json maker(const FrameRef& frame) {
+    return base::JsonObject{{"file", compiler_path(session_, text(attribute(frame.code, "co_filename")).value_or(""))},
+                            {"line", static_cast<std::int64_t>(frame.line)},
+                            {"function", text(attribute(frame.code, "co_name")).value_or("")}};
+  }
+
+  // "unit" or "made": who asked. Neither where nobody is known.
+  void add_source(std::int32_t source, base::JsonObject& out) {
+    if (source == kNothing) return;
+    const WitnessSource& by = witness_.source(source);
+    if (has(by.unit)) {
+      out.emplace_back("unit", ref(by.unit));
+    } else {
+      out.emplace_back("made", maker(by.maker));
+    }
+  }
+
+  base::Json line_json(const TextLine& line) {
+    const Running& by = line.what.by;
+    const bool made = by.source != kNothing && !has(witness_.source(by.source).unit);
+    const Does does = by.shared           ? Does::kIndex
+                      : made              ? Does::kCompilerMade
+                      : by.op == kNothing ? Does::kCompute
+                                          : witness_.op(by.op).does;
+    base::JsonObject out{{"line", line.line}, {"does", std::string(does_name(does))}};
+    if (by.op != kNothing) out.emplace_back("op", witness_.op(by.op).name);
+    add_source(by.source, out);
+    base::JsonArray also;
+    for (const std::int32_t source : line.what.also) {
+      if (has(witness_.source(source).unit)) also.push_back(ref(witness_.source(source).unit));
+    }
+    if (!also.empty()) out.emplace_back("also", std::move(also));
+    if (by.shared) out.emplace_back("shared", true);
+    return base::Json(std::move(out));
+  }
+
+  void add_scheduled(nb::handle scheduled) {
+    const nb::object parts = call_method(scheduled, "get_nodes");  // a fused node stands for several
+    if (!parts.is_valid() || !PyList_Check(parts.ptr())) return;
+    for (nb::handle part : parts) {
+      const nb::object operation = attribute(part, "node");
+      if (!is_valid(operation)) continue;
+      const nb::object body = attribute(part, "_body");
+      if (is_valid(body)) {
+        add_body(operation, body);
+      } else {
+        add_lowered(operation);
+      }
+    }
+  }
+
+  void add_body(nb::handle operation, nb::handle body) {
+    base::JsonArray ops;
+    add_block(attribute(body, "root_block"), ops);
+    const nb::object blocks = call_method(attribute(body, "subblocks"), "values");
+    const nb::object iterator = blocks.is_valid() ? nb::steal(PyObject_GetIter(blocks.ptr())) : nb::object();
+    while (iterator.is_valid()) {
+      const nb::object block = nb::steal(PyIter_Next(iterator.ptr()));
+      if (!block.is_valid()) break;
+      add_block(block, ops);
+    }
+    if (PyErr_Occurred()) clear_error();
+    bodies_.push_back(base::JsonObject{{"operation", operation_name(operation)}, {"ops", std::move(ops)}});
+  }
+
+  void add_block(nb::handle block, base::JsonArray& ops) {
+    const nb::object nodes = attribute(attribute(block, "graph"), "nodes");
+    const nb::object iterator = nodes.is_valid() ? nb::steal(PyObject_GetIter(nodes.ptr())) : nb::object();
+    while (iterator.is_valid()) {
+      const nb::object node = nb::steal(PyIter_Next(iterator.ptr()));
+      if (!node.is_valid()) break;
+      if (text(attribute(node, "op")) != "call_method") continue;
+      base::JsonObject op{{"op", text(attribute(node, "target")).value_or("")}};
+      const nb::object meta = attribute(node, "meta");
+      const nb::handle mark = meta.is_valid() ? dict_item(meta, "_kerntrail") : nb::handle();
+      if (mark.is_valid()) add_source(witness_.marked(integer(mark, 0)), op);
+      ops.push_back(base::Json(std::move(op)));
+    }
+    if (PyErr_Occurred()) clear_error();
+  }
+
+  void add_lowered(nb::handle operation) {
+    base::JsonObject out{{"operation", operation_name(operation)}};
+    const auto known = witness_.lowering_of.find(operation.ptr());
+    if (known != witness_.lowering_of.end()) out.emplace_back("unit", ref(known->second));
+    lowered_.push_back(base::Json(std::move(out)));
+  }
+
+  Session& session_;
+  Witness& witness_;
+  PendingKernel& kernel_;
+  base::JsonArray bodies_, lowered_;
+};
+
+}  // namespace
+
+void collect_witness(Session& session, PendingKernel& kernel, nb::handle node_schedule) {
+  if (session.options().level < Level::kTruth || !tracing().witness || !is_valid(node_schedule)) return;
+  Writer(session, *tracing().witness, kernel).write(node_schedule);
+}
+
+}  // namespace kerntrail::probe
