@@ -138,10 +138,19 @@ struct Mark {
   std::vector<UnitId> others;  // overwritten: whose value it has now; collapsed: those whose value was given up;
                                // conflict: those that the other field names
   bool swapped = false;  // overwritten: one of `others` has this unit's former value
-  bool after_stages = false;      // came about after the last stage that shows the unit: no stage counts it
+  bool after_stages = false;  // came about after the last stage that shows the unit: no stage counts it
   std::size_t sources = 0;  // collapsed: sources with different values
   std::vector<UnitId> heirs;  // units of the stages shown, made of this one, that have their value from it
   std::string was, now;  // short texts of the values, where they can be told
+};
+
+// A unit that nothing links to a source: what it lacks was lost with the link, and no loss is charged for it.
+struct Orphan {
+  UnitId unit = UnitId::kNone;
+  std::uint32_t site = kNoIndex;  // where it was made, where that is known
+  std::vector<AttrId> fields;  // that it, or the units made of it, lack for this reason
+  bool in_stage = false;  // a stage shown here has the unit; else only others' gaps lead to it
+  std::vector<UnitId> heirs;  // units of the stages shown, made of this one, that lack a field for this reason alone
 };
 
 // A field of a unit that an intent accounts for: no loss.
@@ -162,6 +171,7 @@ struct FieldUnit {
   std::uint32_t mark = kNoIndex;  // present: into Drops::marks; of another unit where the value came from that
   Reason root = Reason::kUnknown;  // inherited_gap: why the first source lacks it
   bool guessed = false;  // unknown: nothing but equal lines or neighbours suggests what the unit was made of
+  UnitId orphan = UnitId::kNone;  // orphan: the unit itself; inherited_gap: its root, where that is an orphan
 };
 
 // present + absent + unreadable = units; qualities sum to present, reasons to absent.
@@ -263,6 +273,7 @@ struct Drops {
   std::vector<DropSite> sites;  // in the order in which they show
   std::vector<Loss> losses;  // by site, unit, field
   std::vector<Mark> marks;
+  std::vector<Orphan> orphans;  // by site, unit; those whose site is not known last
   std::vector<Intent> intents;  // built-in, then the caller's
   std::vector<DeclaredUse> declared;
   std::vector<PassTally> passes;  // that made, changed or erased something, or that something is charged to

@@ -76,6 +76,7 @@ void DropFinder::fill(Drops& result) {
   result.sites = sites_.take();
   result.losses = std::move(losses_);
   result.marks = std::move(marks_);
+  result.orphans = std::move(orphans_);
   result.declared = std::move(declared_);
 }
 
@@ -124,6 +125,7 @@ void DropFinder::judge(const Where& where) {
   cell.loss = why.loss;
   cell.root = why.root;
   cell.guessed = why.guessed;
+  cell.orphan = why.orphan;
   if (why.reason == Reason::kDropped) losses_[why.loss].in_stage = true;
   if (why.reason == Reason::kSynthesised && why.intent != kNoIndex) use_intent(unit.unit, field, why.pass, why.intent);
   ++tally.absent;
@@ -226,8 +228,7 @@ std::optional<Absence> DropFinder::decide(UnitId unit, AttrId field, std::vector
   if (birth.sources.empty()) {
     Absence result = has(pass) ? Absence{} : base(unit, field);
     if (is_of_autograd(unit)) result.reason = Reason::kNeverMade;
-    if (result.reason == Reason::kUnknown) result.reason = Reason::kOrphan;
-    return result;
+    return result.reason == Reason::kUnknown ? orphan(unit) : result;
   }
   Loss loss;
   std::vector<Absence> reasons;
@@ -240,7 +241,8 @@ std::optional<Absence> DropFinder::decide(UnitId unit, AttrId field, std::vector
     }
     if (!loss.had.empty()) continue;
     if (could_not_have(source, field)) {
-      reasons.push_back({Reason::kNotCreatedYet, kNoIndex, Reason::kUnknown, kNoIndex, PassId::kNone, false});
+      reasons.push_back(
+          {Reason::kNotCreatedYet, kNoIndex, Reason::kUnknown, kNoIndex, PassId::kNone, false, UnitId::kNone});
     } else if (auto lost = has(state.when) ? lost_in_place(source, field, state.when) : std::nullopt) {
       reasons.push_back(*lost);
     } else if (auto known = known_.find({source, field}); known != known_.end()) {
@@ -300,6 +302,7 @@ Absence DropFinder::inherit(const std::vector<Absence>& sources) {
     });
     if (found == sources.end()) continue;
     result.root = reason == Reason::kNotCreatedYet ? Reason::kNeverMade : reason;
+    result.orphan = found->orphan;
     return result;
   }
   return result;
@@ -328,6 +331,7 @@ Absence DropFinder::base(UnitId unit, AttrId field) const {
     if (result.reason == Reason::kCarriedBy) result.reason = Reason::kUnknown;  // it had no slot of its own to lose
     result.loss = cell->loss;
     result.root = cell->root;
+    result.orphan = cell->orphan;
     return result;
   }
   const std::size_t graph = index(capture_.units[index(unit)].graph);
@@ -412,7 +416,7 @@ std::uint32_t DropFinder::add_loss(Loss loss) {
 }
 
 Absence DropFinder::declared(std::uint32_t intent, PassId pass) const {
-  return {Reason::kSynthesised, kNoIndex, Reason::kUnknown, intent, pass, false};
+  return {Reason::kSynthesised, kNoIndex, Reason::kUnknown, intent, pass, false, UnitId::kNone};
 }
 
 // What is known without births: the units of the stage before that this one comes from.
@@ -424,7 +428,26 @@ Absence DropFinder::by_stages(const Where& where, const ColumnUnit& unit, AttrId
   return without_parents(where, unit, field);
 }
 
-Absence DropFinder::without_parents(const Where& where, const ColumnUnit& unit, AttrId field) const {
+// Charged to what made it, as nothing else can be.
+Absence DropFinder::orphan(UnitId unit) {
+  Absence result;
+  result.reason = Reason::kOrphan;
+  result.orphan = unit;
+  if (!is_orphan_.insert(unit).second) return result;
+  Orphan found;
+  found.unit = unit;
+  const ChargedBirth birth = passes_.charged(unit);
+  const SnapshotId first = passes_.first_seen(unit);
+  if (birth.birth != nullptr && has(birth.birth->pass)) {
+    found.site = sites_.birth(birth, {}, {}, first);
+  } else if (has(passes_.created_in(unit)) && has(first) && has(capture_.snapshots[index(first)].pass)) {
+    found.site = sites_.change(first);
+  }
+  orphans_.push_back(std::move(found));
+  return result;
+}
+
+Absence DropFinder::without_parents(const Where& where, const ColumnUnit& unit, AttrId field) {
   const Column& column = pipeline_.columns[where.column];
   Absence result;
   PassId pass = passes_.created_in(unit.unit);
@@ -435,14 +458,11 @@ Absence DropFinder::without_parents(const Where& where, const ColumnUnit& unit, 
   if (intent != kNoIndex) return declared(intent, pass);
   if (where.column == 0 || column.order <= created_[where.row]) {
     const bool first = column.order <= created_[where.row];
-    result.reason = first && !(where.column > 0 && names_sources(capture_.attr_kinds[index(field)].name))
-                        ? Reason::kNeverMade
-                    : first ? Reason::kOrphan
-                            : Reason::kUnknown;
+    if (first && where.column > 0 && names_sources(capture_.attr_kinds[index(field)].name)) return orphan(unit.unit);
+    result.reason = first ? Reason::kNeverMade : Reason::kUnknown;
     return result;
   }
-  result.reason = column.layer == "FX" || column.layer == "backend" ? Reason::kUnknown : Reason::kOrphan;
-  return result;
+  return column.layer == "FX" || column.layer == "backend" ? result : orphan(unit.unit);
 }
 
 Absence DropFinder::from_parents(const Where& where, std::size_t above, const std::vector<Parent>& parents,
@@ -474,7 +494,8 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
                 cell.root,
                 kNoIndex,
                 PassId::kNone,
-                cell.guessed};
+                cell.guessed,
+                cell.orphan};
     if (why.reason == Reason::kSynthesised) {
       const auto uses = declared_of_.find({parent.unit, read});
       if (uses != declared_of_.end()) {

@@ -31,6 +31,7 @@ struct Absence {
   std::uint32_t intent = kNoIndex;
   PassId pass = PassId::kNone;  // synthesised: the declared pass
   bool guessed = false;  // unknown: its sources are only guessed
+  UnitId orphan = UnitId::kNone;  // orphan, or inherited from one: that unit
 };
 
 // Keeps references; all must outlive it. Columns of `matrix` are those of the pipeline, all of them.
@@ -39,7 +40,7 @@ class DropFinder {
   DropFinder(const Capture& capture, const Pipeline& pipeline, const Matrix& matrix, EdgeFinder& edges,
              const PassIndex& passes, const IntentTable& intents);
 
-  // Fills stages, sites, losses, marks and declared uses.
+  // Fills stages, sites, losses, marks, orphans (without fields) and declared uses.
   void fill(Drops& result);
 
  private:
@@ -70,7 +71,8 @@ class DropFinder {
   static Absence inherit(const std::vector<Absence>& sources);
   Absence base(UnitId unit, AttrId field) const;
   Absence by_stages(const Where& where, const ColumnUnit& unit, AttrId field);
-  Absence without_parents(const Where& where, const ColumnUnit& unit, AttrId field) const;
+  Absence without_parents(const Where& where, const ColumnUnit& unit, AttrId field);
+  Absence orphan(UnitId unit);
   Absence from_parents(const Where& where, std::size_t above, const std::vector<Parent>& parents, AttrId field);
   Absence dropped_between(const Where& where, std::size_t above, const std::vector<Parent>& parents,
                           const std::vector<UnitId>& had, AttrId field);
@@ -126,6 +128,8 @@ class DropFinder {
   std::unordered_map<FieldKey, Absence, FieldKeyHash> known_, open_;
   std::vector<Loss> losses_;
   std::unordered_map<FieldKey, std::vector<std::uint32_t>, FieldKeyHash> losses_of_;
+  std::vector<Orphan> orphans_;
+  std::unordered_set<UnitId> is_orphan_;
   std::vector<Mark> marks_;
   std::unordered_map<FieldKey, std::vector<std::uint32_t>, FieldKeyHash> marks_of_;
   std::unordered_map<FieldKey, std::uint32_t, FieldKeyHash>

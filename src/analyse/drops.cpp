@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "analyse/drop_builder.h"
@@ -104,6 +105,28 @@ void sort_heirs(std::vector<Found>& all) {
   }
 }
 
+// Keeps the orphans that the shown stages have or lead to, with the fields that are missing for that reason.
+void gather_orphans(Drops& drops) {
+  std::unordered_map<UnitId, std::size_t> place;
+  for (std::size_t i = 0; i < drops.orphans.size(); ++i) place[drops.orphans[i].unit] = i;
+  for (const StageTally& stage : drops.stages) {
+    for (const FieldTally& field : stage.fields) {
+      for (const FieldUnit& unit : field.units) {
+        const auto at = place.find(unit.orphan);
+        if (at == place.end()) continue;
+        Orphan& found = drops.orphans[at->second];
+        if (std::find(found.fields.begin(), found.fields.end(), field.attr) == found.fields.end())
+          found.fields.push_back(field.attr);
+        found.in_stage = found.in_stage || unit.unit == found.unit;
+        add_heir(found, unit.unit);
+      }
+    }
+  }
+  std::erase_if(drops.orphans, [](const Orphan& found) { return found.fields.empty(); });
+  for (Orphan& found : drops.orphans) std::sort(found.fields.begin(), found.fields.end());
+  sort_heirs(drops.orphans);
+}
+
 // Keeps what the shown stages refer to, ordered by where it happened, and numbers it anew.
 void renumber(Drops& drops) {
   std::vector<bool> used_loss(drops.losses.size(), false), used_mark(drops.marks.size(), false);
@@ -139,6 +162,11 @@ void renumber(Drops& drops) {
     sites.push_back(std::move(drops.sites[site_order[i]]));
   }
   drops.sites = std::move(sites);
+  for (Orphan& found : drops.orphans) {
+    if (found.site != kNoIndex) found.site = site_at[found.site];
+  }
+  std::sort(drops.orphans.begin(), drops.orphans.end(),
+            [](const Orphan& a, const Orphan& b) { return std::pair(a.site, a.unit) < std::pair(b.site, b.unit); });
   const auto reorder = [&](auto& items, const std::vector<bool>& used, auto less) {
     std::vector<std::uint32_t> order;
     for (std::uint32_t i = 0; i < items.size(); ++i) {
@@ -228,6 +256,7 @@ class Labels {
     }
     for (const Loss& loss : drops_.losses) several(loss.unit, loss.had);
     for (const Mark& mark : drops_.marks) several(mark.unit, mark.others);
+    for (const Orphan& orphan : drops_.orphans) unit(orphan.unit);
     for (const ObserverFinding& found : drops_.findings) {
       several(found.unit, found.lost);
       unit(found.now);
@@ -306,6 +335,7 @@ Drops DropBuilder::build(const Pipeline& pipeline, EdgeFinder& edges, const std:
   const Matrix matrix = matrix_of(capture_, pipeline, all, edges);
   DropFinder(capture_, pipeline, matrix, edges, passes_, intents_).fill(result);
   choose_stages(capture_, pipeline, stages, result);
+  gather_orphans(result);
   renumber(result);
   if (result.passes_recorded) follow_passes(pipeline, edges, result);
   Labels(capture_, passes_, result).all();

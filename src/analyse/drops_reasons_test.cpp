@@ -1,4 +1,6 @@
 // Each reason planted in a small capture; the answer must name exactly that.
+#include <algorithm>
+
 #include "drops_fixture.h"
 #include "seed000/seed000.h"
 
@@ -420,6 +422,49 @@ TEST(DropsScale, LongChainsAndManyUnits) {
   EXPECT_EQ(stack.of(Reason::kInheritedGap), 1U);
   ASSERT_EQ(all->front().losses.size(), 1U);
   EXPECT_FALSE(all->front().losses[0].in_stage);
+}
+
+// A pass that rewires by hand leaves no trace of what its node stands for; neither has what is made of that.
+TEST_F(DropsTest, AUnitThatNothingLinksToASourceIsListedWithTheLineThatMadeIt) {
+  enter();
+  const PassId pass = begin("rewires");
+  const UnitId made = fresh(), gone = fresh(), heir = fresh();
+  for (const UnitId unit : {made, gone})
+    born({unit, pass, "created", "", LocId::kNone, frame("mine.py", unit == made ? 35 : 40, "f"), {}});
+  const auto bare = [&](UnitId unit, std::string_view name) { return node(unit, name, 0); };
+  look(pass, graph_, {bare(made, "x"), bare(gone, "y")});
+  Pass done;
+  done.created = {made, gone};
+  done.erased = {c_};
+  b_.recorder().end_pass(pass, done);
+  const PassId later = begin("replaces");
+  born({heir, later, "replacement", "", LocId::kNone, frame("p.py", 3, "f"), {gone}});
+  look(later, graph_, {bare(heir, "z")});
+  done = {};
+  done.created = {heir};
+  done.erased = {gone};
+  done.replaced = {{gone, heir}};
+  b_.recorder().end_pass(later, done);
+  b_.snapshot("fx_post_grad", graph_, {aten(a_, "sin", 1), bare(made, "x"), bare(heir, "z")});
+  const Drops found = judged();
+  EXPECT_TRUE(found.losses.empty());
+  ASSERT_EQ(found.orphans.size(), 2U);
+  EXPECT_EQ(found.orphans[0].unit, made);
+  EXPECT_TRUE(found.orphans[0].in_stage);
+  EXPECT_TRUE(found.orphans[0].heirs.empty());
+  EXPECT_EQ(found.orphans[1].unit, gone);
+  EXPECT_FALSE(found.orphans[1].in_stage) << "no stage shows it, only what was made of it";
+  EXPECT_EQ(found.orphans[1].heirs, std::vector<UnitId>{heir});
+  EXPECT_EQ(post(found, "stack_trace", heir).orphan, gone);
+  for (const Orphan& orphan : found.orphans) {
+    ASSERT_NE(orphan.site, kNoIndex);
+    EXPECT_EQ(found.sites[orphan.site].pass, pass);
+    EXPECT_EQ(found.sites[orphan.site].place, orphan.unit == made ? "mine.py:35 (f)" : "mine.py:40 (f)");
+    std::vector<std::string> fields;
+    for (const AttrId field : orphan.fields) fields.push_back(found.fields[index(field)]);
+    EXPECT_EQ(std::count(fields.begin(), fields.end(), "stack_trace"), 1);
+    EXPECT_EQ(std::count(fields.begin(), fields.end(), "original_aten"), 1);
+  }
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ class Writer {
     list("sites", drops_.sites, [&](const DropSite& v) { site(v); });
     list("losses", drops_.losses, [&](const Loss& v) { loss(v); });
     list("marks", drops_.marks, [&](const Mark& v) { mark(v); });
+    list("orphans", drops_.orphans, [&](const Orphan& v) { orphan(v); });
     list("declared", drops_.declared, [&](const DeclaredUse& v) { declared(v); });
     list("findings", drops_.findings, [&](const ObserverFinding& v) { finding(v); });
     list("passes", drops_.passes, [&](const PassTally& v) { pass(v); });
@@ -156,6 +157,7 @@ class Writer {
       if (v.loss != kNoIndex) json_.member("loss", v.loss);
       if (v.reason == Reason::kInheritedGap) json_.member("root", reason_name(v.root));
       if (v.guessed) json_.member("guessed", true);
+      if (v.reason == Reason::kInheritedGap && has(v.orphan)) unit("root_unit", v.orphan);
     }
     json_.end_object();
   }
@@ -204,6 +206,16 @@ class Writer {
     count(json_, "inherited", v.heirs.size());
     text(json_, "was", v.was);
     text(json_, "now", v.now);
+    json_.end_object();
+  }
+
+  void orphan(const Orphan& v) {
+    json_.begin_object();
+    named(v.unit);
+    if (v.site != kNoIndex) json_.member("site", v.site);
+    list("fields", v.fields, [&](AttrId id) { json_.value(drops_.fields[index(id)]); });
+    json_.member("in_stage", v.in_stage);
+    count(json_, "inherited", v.heirs.size());
     json_.end_object();
   }
 

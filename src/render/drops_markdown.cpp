@@ -330,6 +330,33 @@ std::string unplaced_text(const Drops& drops, const std::string& heading) {
          marks_table(drops, marks, false) + "\n";
 }
 
+// "`torch/x.py:3 (f)`": the line that made it; where only the pass's own place is known, that, named so.
+std::string orphan_line(const Drops& drops, const Orphan& orphan) {
+  if (orphan.site == kNoIndex || drops.sites[orphan.site].place.empty()) return "not known";
+  const DropSite& site = drops.sites[orphan.site];
+  return std::string(of_pass(site)) + place_code(site.place);
+}
+
+std::string orphans_text(const Drops& drops, const std::string& heading) {
+  std::string rows;
+  for (std::size_t i = 0; i < drops.orphans.size() && i < kRows; ++i) {
+    const Orphan& orphan = drops.orphans[i];
+    std::vector<std::string> fields;
+    for (AttrId field : orphan.fields) fields.push_back(drops.fields[index(field)]);
+    std::string unit = unit_text(drops, orphan.unit);
+    if (!orphan.in_stage) unit += fmt::format(" {}", kGoneSoon);
+    rows +=
+        md_row({unit, orphan.site == kNoIndex ? "not known" : site_text(drops, drops.sites[orphan.site]),
+                orphan_line(drops, orphan),
+                md_codes(fields) + heirs_text(1, {orphan.heirs.begin(), orphan.heirs.end()}, "lacks it", "lack it")});
+  }
+  if (rows.empty()) return rows;
+  return heading +
+         " Units that nothing links to a source\n\nNo match, no replacement of uses and no copied field says what they "
+         "were made for, so that nothing can be said to have had what they lack: no loss is counted for them.\n\n" +
+         md_header({"Unit", "Made by", "Line that made it", "Missing"}) + rows + more(drops.orphans.size()) + "\n";
+}
+
 std::string finding_text(const Drops& drops, const ObserverFinding& found) {
   switch (found.rule) {
     case ObserverRule::kOriginsDropped:
@@ -564,7 +591,7 @@ std::string no_loss(const Drops& drops) {
     of += of.empty() ? " in what was written before the capture broke off" : ", as far as the capture goes";
   else if (drops.state.partial)
     of += of.empty() ? " in what was observed" : ", as far as it was observed";
-  return fmt::format("**Nothing was lost{}.**", of);
+  return "Nothing was lost" + of;
 }
 
 // Places as the grouping shows them: a heading each, or an entry each in the column "Where".
@@ -576,6 +603,21 @@ std::size_t places_of(const Drops& drops, DropGrouping by) {
   return by == DropGrouping::kPass || by == DropGrouping::kLine ? groups : places.size();
 }
 
+// "; 2 units made by a pass have no link to any source"
+std::string orphans_clause(const Drops& drops) {
+  const auto in_pass = [&](const Orphan& o) {
+    return o.site != kNoIndex && drops.sites[o.site].kind == SiteKind::kPass;
+  };
+  const auto passes = static_cast<std::size_t>(std::count_if(drops.orphans.begin(), drops.orphans.end(), in_pass));
+  const std::size_t others = drops.orphans.size() - passes;
+  std::vector<std::string> parts;
+  if (passes > 0) parts.push_back(base::counted(passes, "unit") + " made by a pass");
+  if (others > 0) parts.push_back(base::counted(others, passes > 0 ? "other unit" : "unit"));
+  if (parts.empty()) return {};
+  return fmt::format("; {} {} no link to any source", base::join(parts, " and "),
+                     drops.orphans.size() == 1 ? "has" : "have");
+}
+
 std::string summary(const Drops& drops, DropGrouping by) {
   std::set<UnitId> units;
   for (const Loss& loss : drops.losses) units.insert(loss.unit);
@@ -584,11 +626,11 @@ std::string summary(const Drops& drops, DropGrouping by) {
   std::string out;
   const std::string guessed = guessed_text(drops);
   if (!drops.losses.empty()) {
-    out = fmt::format("**{} on {}, at {}{}.**", base::counted(drops.losses.size(), "field", "fields") + " lost",
+    out = fmt::format("**{} on {}, at {}{}{}.**", base::counted(drops.losses.size(), "field", "fields") + " lost",
                       base::counted(units.size(), "unit"), base::counted(places_of(drops, by), "place"),
-                      drops.all_stages ? "" : ", in the stages shown");
+                      drops.all_stages ? "" : ", in the stages shown", orphans_clause(drops));
   } else {
-    out = guessed.empty() ? no_loss(drops) : std::string("**No loss is known.**");
+    out = fmt::format("**{}{}.**", guessed.empty() ? no_loss(drops) : "No loss is known", orphans_clause(drops));
   }
   std::map<Quality, std::size_t> doubtful;
   for (const Mark& mark : drops.marks) ++doubtful[mark.quality];
@@ -598,7 +640,9 @@ std::string summary(const Drops& drops, DropGrouping by) {
   if (broken > 0) out += fmt::format(" Rules for IR passes broken {}.", base::counted(broken, "time"));
   out += fmt::format(" Examined: {}.\n\n", examined(drops));
   out += guessed;
-  if (std::any_of(drops.losses.begin(), drops.losses.end(), [](const Loss& loss) { return !loss.in_stage; }))
+  const auto gone = [](const auto& found) { return !found.in_stage; };
+  if (std::any_of(drops.losses.begin(), drops.losses.end(), gone) ||
+      std::any_of(drops.orphans.begin(), drops.orphans.end(), gone))
     out += fmt::format("{}: gone before the next stage; no stage shows the unit without the field.\n\n", kGoneSoon);
   if (!drops.passes_recorded)
     out +=
@@ -608,7 +652,7 @@ std::string summary(const Drops& drops, DropGrouping by) {
 }
 
 std::string body(const Drops& drops, DropGrouping by, const std::string& heading) {
-  std::string out = summary(drops, by) + groups_text(drops, by, heading);
+  std::string out = summary(drops, by) + groups_text(drops, by, heading) + orphans_text(drops, heading);
   const bool placed = by == DropGrouping::kPass || by == DropGrouping::kLine;
   if (placed) out += unplaced_text(drops, heading);
   out += findings_text(drops, false, heading + " Rules for IR passes\n\n");
@@ -626,7 +670,8 @@ std::string drops_section(const Drops& drops, const std::string& heading) {
          "before "
          "it and takes guessed sources for sources, while here each loss counts once, in the pass or between the "
          "stages "
-         "where it came about, and a guessed source proves nothing.\n\n" +
+         "where it came about, and a guessed source proves nothing. A unit that nothing links to a source has no loss "
+         "here, but a table of its own; the matrix counts what it lacks as lost.\n\n" +
          body(drops, DropGrouping::kPass, heading + "#");
 }
 

@@ -204,7 +204,8 @@ Drops sample() {
 
 TEST(DropsMarkdown, RunsOfOnePassAreOneRow) {
   const std::string text = drops_markdown({sample()}, DropGrouping::kPass, {});
-  EXPECT_TRUE(holds(text, "| `pass_pattern_0` / `pattern_matcher`, 2 times | 4 | 0 | 0 | 0 | 4 dead | 0 | 0 |")) << text;
+  EXPECT_TRUE(holds(text, "| `pass_pattern_0` / `pattern_matcher`, 2 times | 4 | 0 | 0 | 0 | 4 dead | 0 | 0 |"))
+      << text;
   EXPECT_TRUE(holds(text, "| `pass_pattern_0` / `slot` / `Mine` | 2 | 0 | 0 | 0 | 2 dead | 0 | 0 |")) << text;
 }
 
@@ -236,6 +237,29 @@ TEST(DropsMarkdown, TotalsLeaveOutRowsOfNothing) {
   EXPECT_FALSE(holds(text, "| empty_one |")) << text;
   EXPECT_FALSE(holds(text, "| `traceback` |")) << text;
   EXPECT_TRUE(holds(text, "Never made at any of these stages, so never lost: `traceback`.")) << text;
+}
+
+TEST(DropsMarkdown, UnitsWithoutAnySourceAreNamed) {
+  Drops drops = sample();
+  DropSite made_at;
+  made_at.pass = static_cast<PassId>(1U);
+  made_at.place = "mine.py:35 (f)";
+  drops.sites.push_back(made_at);
+  drops.orphans = {{static_cast<UnitId>(3U), 1, {static_cast<AttrId>(0U)}, true, {}},
+                   {static_cast<UnitId>(4U), 1, {static_cast<AttrId>(0U)}, false, {static_cast<UnitId>(5U)}}};
+  const std::string text = drops_markdown({drops}, DropGrouping::kPass, {});
+  EXPECT_TRUE(holds(text, "at 1 place; 2 units made by a pass have no link to any source.**")) << text;
+  EXPECT_TRUE(holds(text, "## Units that nothing links to a source\n")) << text;
+  const std::string made = "pass `pass_pattern_0` / `slot` / `Mine` | `mine.py:35 (f)` | `stack_trace`";
+  EXPECT_TRUE(holds(text, "| `n3` (c0.n3) | " + made + " |")) << text;
+  EXPECT_TRUE(holds(text, "| `n4` (c0.n4) † | " + made + "; 1 unit made of it later lacks it too |")) << text;
+  EXPECT_TRUE(holds(drops_section(drops, "##"), "| `n3` (c0.n3) | ")) << "the report has them too";
+  drops.losses.clear();
+  drops.orphans.resize(1);
+  const std::string lossless = drops_markdown({drops}, DropGrouping::kPass, {});
+  EXPECT_TRUE(holds(lossless, "**Nothing was lost; 1 unit made by a pass has no link to any source.**")) << lossless;
+  drops.orphans[0].site = kNoIndex;
+  EXPECT_TRUE(holds(drops_markdown({drops}, DropGrouping::kPass, {}), "lost; 1 unit has no link to any source.**"));
 }
 
 }  // namespace

@@ -105,6 +105,8 @@ void expect_field(const Drops& drops, const StageTally& stage, const FieldTally&
       ASSERT_LT(unit.loss, drops.losses.size());
       EXPECT_TRUE(is_of(drops.losses[unit.loss], unit.unit));
     }
+    EXPECT_EQ(unit.reason == Reason::kOrphan, has(unit.orphan) && unit.orphan == unit.unit);
+    EXPECT_EQ(has(unit.orphan), unit.root == Reason::kOrphan || unit.reason == Reason::kOrphan);
     if (unit.reason == Reason::kDropped) {
       ASSERT_NE(unit.loss, kNoIndex);
       EXPECT_EQ(drops.losses[unit.loss].unit, unit.unit);
@@ -175,6 +177,13 @@ void expect_drops(const Drops& drops) {
     ASSERT_LT(drops.losses[i].site, drops.sites.size());
     EXPECT_FALSE(drops.losses[i].had.empty());
     EXPECT_LE(drops.losses[i].had.size(), drops.losses[i].sources);
+  }
+  std::set<UnitId> orphans;
+  for (const Orphan& orphan : drops.orphans) {
+    EXPECT_TRUE(orphans.insert(orphan.unit).second) << "each once";
+    EXPECT_FALSE(orphan.fields.empty());
+    EXPECT_TRUE(orphan.site == kNoIndex || orphan.site < drops.sites.size());
+    EXPECT_TRUE(orphan.in_stage || !orphan.heirs.empty());
   }
   for (const PassTally& pass : drops.passes) {
     EXPECT_EQ(sum(pass.fates), pass.left);
