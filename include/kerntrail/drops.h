@@ -135,13 +135,18 @@ struct Mark {
   Quality quality = Quality::kKept;
   std::uint32_t site = kNoIndex;  // where it came about, where that is known
   std::string_view evidence;  // of overwritten and collapsed at birth
-  std::vector<UnitId> others;  // overwritten: whose value it has now; collapsed: those whose value was given up;
-                               // conflict: those that the other field names
+  std::vector<UnitId> others;  // overwritten in place: whose value it has now; at birth: the sources whose value was
+                               // given up; conflict: those that `from_node` or the origins lead to, whichever field
+                               // the mark is of
   bool swapped = false;  // overwritten: one of `others` has this unit's former value
   bool after_stages = false;  // came about after the last stage that shows the unit: no stage counts it
-  std::size_t sources = 0;  // collapsed: sources with different values
+  std::size_t sources = 0;  // at birth: sources that say something
+  std::size_t different = 0;  // at birth: different things that they say
   std::vector<UnitId> heirs;  // units of the stages shown, made of this one, that have their value from it
-  std::string was, now;  // short texts of the values, where they can be told
+  std::string was, now;  // short texts of the values, where they can be told; conflict: what the other field says (the
+                         // first thing), and what this one says
+  std::vector<std::string> given_up;  // at birth, and of a conflict: each thing that `others` say, once
+  AttrId against = AttrId::kNone;  // conflict: the other field; else one that is in conflict with this for that alone
 };
 
 // A unit that nothing links to a source: what it lacks was lost with the link, and no loss is charged for it.

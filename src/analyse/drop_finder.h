@@ -97,6 +97,9 @@ class DropFinder {
   std::uint32_t wrong_at(UnitId unit, AttrId field, SnapshotId until, std::vector<FieldKey>& needed);
   std::optional<std::uint32_t> decide_mark(UnitId unit, AttrId field, std::vector<FieldKey>& needed);
   bool in_conflict(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell);
+  bool stack_and_chain(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell);
+  bool handle_and_origins(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell);
+  std::uint32_t spoilt(const Where& where, const ColumnUnit& unit, AttrId field);
   bool is_vacuous(const Observation& value, SnapshotId until) const;
   bool reaches_line(UnitId root, SnapshotId until, const std::optional<SourceKey>& line) const;
   std::vector<UnitId> owners_before(PassId pass, AttrId field, const ValueKey& value, UnitId but);

@@ -14,6 +14,11 @@ constexpr std::size_t kMaxOthers = 16;  // units kept as evidence for one value
 // Read through the origins whenever it is asked for: it has no value of its own that anything could overwrite.
 bool is_accessor(std::string_view field) { return field == "get_stack_traces"; }
 
+void add_once(std::vector<std::string>& texts, std::string text) {
+  if (texts.size() < kMaxOthers && std::find(texts.begin(), texts.end(), text) == texts.end())
+    texts.push_back(std::move(text));
+}
+
 }  // namespace
 
 // One quality a value. What is wrong goes before what is merely less than it could be; what came with the value from a
@@ -218,6 +223,8 @@ std::optional<Mark> DropFinder::wrong_at_birth(const ColumnUnit& unit, AttrId fi
   });
   std::unordered_set<ValueKey, ValueKeyHash> different;
   std::vector<UnitId> given_up;
+  std::vector<std::string> values;  // of those
+  std::size_t sources = 0;
   bool carried = false;
   const Observation* example = nullptr;
   for (UnitId source : birth.sources) {
@@ -228,12 +235,15 @@ std::optional<Mark> DropFinder::wrong_at_birth(const ColumnUnit& unit, AttrId fi
       continue;
     }
     different.insert(value_key(capture_, type, *value));
+    ++sources;
     const bool names_it =
         is_references(type) && std::find(first->refs.begin(), first->refs.end(), source) != first->refs.end();
     const bool kept = names_it || kept_of(capture_, type, *value, *first) == Kept::kAll;
     carried = carried || kept;
     if (example == nullptr || (!kept && given_up.empty())) example = value;
-    if (!kept && given_up.size() < kMaxOthers) given_up.push_back(source);
+    if (kept) continue;
+    if (given_up.size() < kMaxOthers) given_up.push_back(source);
+    if (std::string text = short_value(capture_, type, *value); !text.empty()) add_once(values, std::move(text));
   }
   if (different.empty() || given_up.empty()) return std::nullopt;
   if (is_references(type) && first->refs.empty()) return std::nullopt;  // vacuous, not wrong
@@ -251,8 +261,10 @@ std::optional<Mark> DropFinder::wrong_at_birth(const ColumnUnit& unit, AttrId fi
   found.quality = carried ? Quality::kCollapsed : names_itself ? Quality::kCompilerMade : Quality::kOverwritten;
   found.site = birth_site(birth, unit.unit);
   found.evidence = birth.evidence;
-  found.sources = different.size();
+  found.sources = sources;
+  found.different = different.size();
   found.others = std::move(given_up);
+  found.given_up = std::move(values);
   found.was = example == nullptr ? std::string() : short_value(capture_, type, *example);
   found.now = short_value(capture_, type, *first);
   return found;
@@ -276,31 +288,51 @@ bool DropFinder::is_vacuous(const Observation& value, SnapshotId until) const {
 // Two fields of one unit that name different lines of source.
 bool DropFinder::in_conflict(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell) {
   const std::string& name = capture_.attr_kinds[index(field)].name;
+  if (name == "stack_trace" || name == "from_node") return stack_and_chain(where, unit, field, cell);
+  return name == "debug_handle" && handle_and_origins(where, unit, field, cell);
+}
+
+// Where the value of one is already known to be wrong or only a part, that the other differs follows from it and is no
+// finding of its own: the mark says so.
+bool DropFinder::stack_and_chain(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell) {
+  const bool of_chain = field == names_["from_node"];
+  const AttrId other = of_chain ? names_["stack_trace"] : names_["from_node"];
+  const Observation* stack = present(capture_, unit.unit, names_["stack_trace"], unit.snapshot);
+  const Observation* chain = present(capture_, unit.unit, names_["from_node"], unit.snapshot);
+  if (stack == nullptr || chain == nullptr) return false;
+  const auto line = line_of(capture_, *stack);
+  if (!line || is_vacuous(*chain, unit.snapshot)) return false;
   Mark found;
   found.unit = unit.unit;
   found.field = field;
   found.quality = Quality::kConflict;
-  const Observation* stack = present(capture_, unit.unit, names_["stack_trace"], unit.snapshot);
-  const Observation* chain = present(capture_, unit.unit, names_["from_node"], unit.snapshot);
-  if ((name == "stack_trace" || name == "from_node") && stack != nullptr && chain != nullptr) {
-    const auto line = line_of(capture_, *stack);
-    if (!line || is_vacuous(*chain, unit.snapshot)) return false;
-    for (UnitId root : chain->refs) {
-      if (reaches_line(root, unit.snapshot, line)) return false;
-      if (!reaches_line(root, unit.snapshot, std::nullopt)) continue;
-      if (found.others.size() < kMaxOthers) found.others.push_back(root);
-      if (found.was.empty())
-        found.was =
-            short_value(capture_, ValueType::kStack, *present(capture_, root, names_["stack_trace"], unit.snapshot));
-    }
-    found.now = short_value(capture_, ValueType::kStack, *stack);
-    if (name == "from_node") std::swap(found.was, found.now);
-    mark(cell, std::move(found));
-    return true;
+  found.against = other;
+  for (UnitId root : chain->refs) {
+    if (reaches_line(root, unit.snapshot, line)) return false;
+    if (!reaches_line(root, unit.snapshot, std::nullopt)) continue;
+    if (found.others.size() < kMaxOthers) found.others.push_back(root);
+    const Observation& said = *present(capture_, root, names_["stack_trace"], unit.snapshot);
+    add_once(found.given_up, short_value(capture_, ValueType::kStack, said));
   }
-  const Column& column = pipeline_.columns[where.column];
-  if (name != "debug_handle") return false;
-  if (column.key == "superdsc" && disagreeing_.count(unit.unit) != 0) {
+  if (found.given_up.empty()) return false;
+  if (spoilt(where, unit, field) != kNoIndex) return false;
+  if (const std::uint32_t cause = spoilt(where, unit, other); cause != kNoIndex) {
+    marks_[cause].against = field;
+    return false;
+  }
+  found.was = found.given_up.front();
+  found.now = short_value(capture_, ValueType::kStack, *stack);
+  if (of_chain) std::swap(found.was, found.now);
+  mark(cell, std::move(found));
+  return true;
+}
+
+bool DropFinder::handle_and_origins(const Where& where, const ColumnUnit& unit, AttrId field, FieldUnit& cell) {
+  Mark found;
+  found.unit = unit.unit;
+  found.field = field;
+  found.quality = Quality::kConflict;
+  if (pipeline_.columns[where.column].key == "superdsc" && disagreeing_.count(unit.unit) != 0) {
     mark(cell, std::move(found));
     return true;
   }
@@ -314,12 +346,29 @@ bool DropFinder::in_conflict(const Where& where, const ColumnUnit& unit, AttrId 
     if (line->line == handle->start_line && base::basename(capture_.text(line->file)) == base::basename(handle->file))
       return false;
     if (found.others.size() < kMaxOthers) found.others.push_back(origin);
-    found.was = short_value(capture_, ValueType::kStack, *seen);
+    add_once(found.given_up, short_value(capture_, ValueType::kStack, *seen));
   }
   if (found.others.empty()) return false;
+  found.against = names_["buffer_origins"];
+  found.was = found.given_up.front();
   found.now = handle->place();
   mark(cell, std::move(found));
   return true;
+}
+
+// The mark that says that a present value is overwritten or collapsed, of this unit or of those it has it from.
+std::uint32_t DropFinder::spoilt(const Where& where, const ColumnUnit& unit, AttrId field) {
+  FieldUnit nowhere;
+  if (changed_in_place(unit, field, nowhere)) return nowhere.mark;
+  if (capture_.attr_kinds[index(field)].layer != pipeline_.columns[where.column].layer) return kNoIndex;
+  if (auto at_birth = wrong_at_birth(unit, field)) {
+    const bool spoils = at_birth->quality == Quality::kOverwritten || at_birth->quality == Quality::kCollapsed;
+    return spoils ? add_mark(std::move(*at_birth)) : kNoIndex;
+  }
+  const std::uint32_t before = wrong_before(unit.unit, field);
+  if (before == kNoIndex) return kNoIndex;
+  const Quality quality = marks_[before].quality;
+  return quality == Quality::kOverwritten || quality == Quality::kCollapsed ? before : kNoIndex;
 }
 
 // Units that a pass touched, by the value they had before it.

@@ -153,6 +153,60 @@ TEST_F(DropsTest, TwoFieldsThatNameDifferentLinesAreInConflict) {
   EXPECT_EQ(post(found, "from_node", a_).quality, Quality::kConflict);
   EXPECT_EQ(post(found, "stack_trace", c_).quality, Quality::kKept);
   EXPECT_EQ(post(found, "from_node", c_).quality, Quality::kKept);
+  for (const Mark& mark : found.marks) {
+    const bool of_chain = found.fields[index(mark.field)] == "from_node";
+    EXPECT_EQ(mark.others, std::vector<UnitId>{cos_}) << "what the chain leads to, whichever field it is of";
+    EXPECT_EQ(mark.now, of_chain ? "model.py:2" : "model.py:1");
+    EXPECT_EQ(mark.was, of_chain ? "model.py:1" : "model.py:2");
+    EXPECT_EQ(mark.given_up, std::vector<std::string>{"model.py:2"});
+    EXPECT_EQ(found.fields[index(mark.against)], of_chain ? "stack_trace" : "from_node");
+  }
+}
+
+// Each of the two fields in turn is spoilt; that the other differs from it is no second finding.
+TEST_F(DropsTest, AConflictThatFollowsFromAnOverwrittenValueIsNotedAtIt) {
+  const auto chained = [&](int line, UnitId root) {
+    Seen seen = aten(a_, "sin", line);
+    seen.from_node(R"([{"name":"root"}])", {root});
+    return seen;
+  };
+  b_.snapshot("fx_aten", graph_, {chained(1, sin_), aten(c_, "cos", 2, {a_})});
+  const PassId pass = begin("overwrites");
+  look(pass, graph_, {chained(2, sin_)});
+  Pass done;
+  done.changed = {a_};
+  b_.recorder().end_pass(pass, done);
+  b_.snapshot("fx_post_grad", graph_, {chained(2, sin_), aten(c_, "cos", 2, {a_})});
+  const Drops found = judged();
+  ASSERT_EQ(found.marks.size(), 1U);
+  EXPECT_EQ(found.fields[index(found.marks[0].field)], "stack_trace");
+  EXPECT_EQ(found.marks[0].quality, Quality::kOverwritten);
+  ASSERT_TRUE(has(found.marks[0].against));
+  EXPECT_EQ(found.fields[index(found.marks[0].against)], "from_node");
+  EXPECT_EQ(post(found, "from_node", a_).quality, Quality::kKept);
+}
+
+// Three matched nodes, two of them on one line.
+TEST_F(DropsTest, SourcesAndWhatTheySayAreCountedApart) {
+  const UnitId third = fresh();
+  b_.snapshot("fx_aten", graph_, {aten(a_, "sin", 1), aten(c_, "cos", 2, {a_}), aten(third, "tan", 1, {c_})});
+  const PassId pass = begin("fuses");
+  const UnitId made = fresh();
+  born({made, pass, "match", "p", frame("p.py", 4, "pattern"), LocId::kNone, {a_, c_, third}});
+  look(pass, graph_, {aten(made, "fused", 2)});
+  Pass done;
+  done.created = {made};
+  done.erased = {a_, c_, third};
+  done.replaced = {{third, made}};
+  b_.recorder().end_pass(pass, done);
+  b_.snapshot("fx_post_grad", graph_, {aten(made, "fused", 2)});
+  const Drops found = judged();
+  ASSERT_EQ(found.marks.size(), 1U);
+  EXPECT_EQ(found.marks[0].quality, Quality::kCollapsed);
+  EXPECT_EQ(found.marks[0].sources, 3U);
+  EXPECT_EQ(found.marks[0].different, 2U);
+  EXPECT_EQ(found.marks[0].others, (std::vector<UnitId>{a_, third}));
+  EXPECT_EQ(found.marks[0].given_up, std::vector<std::string>{"model.py:1"});
 }
 
 // A joint graph whose node a pass gives another's line, and the forward graph that is copied from it.

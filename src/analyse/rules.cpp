@@ -73,7 +73,8 @@ constexpr std::array kRules{
          "A node made while a pattern was traced: the pass's frames as `stack_trace`, its own target as "
          "`original_aten`.",
          "Keep the stack and the operators of the nodes it stands for."},
-    Rule{"quality", "conflict", "Two fields of the unit name different user lines.",
+    Rule{"quality", "conflict", "Two fields of the unit name different user lines, and neither is known to be overwritten or collapsed: where one "
+         "is, that is the finding.",
          "`stack_trace` says line 12, the root of `from_node` is on line 14.",
          "One of them is wrong: look at the passes that changed the unit, recorded with passes."},
     Rule{"fate", "survived", "The unit is there at the end of the interval.", "A node that no pass touched.",

@@ -202,10 +202,15 @@ class Writer {
     text(json_, "evidence", v.evidence);
     if (!v.others.empty()) units("others", v.others);
     if (v.quality == Quality::kOverwritten) json_.member("swapped", v.swapped);
-    if (v.sources > 0) count(json_, "sources", v.sources);
+    if (v.sources > 0) {
+      count(json_, "sources", v.sources);
+      count(json_, "different", v.different);
+    }
     count(json_, "inherited", v.heirs.size());
     text(json_, "was", v.was);
     text(json_, "now", v.now);
+    if (!v.given_up.empty()) list("given_up", v.given_up, [&](const std::string& value) { json_.value(value); });
+    if (has(v.against)) json_.member("against", drops_.fields[index(v.against)]);
     json_.end_object();
   }
 

@@ -197,33 +197,64 @@ std::string losses_table(const Drops& drops, const std::vector<std::uint32_t>& l
 
 std::string value_text(const std::string& value) { return value.empty() ? std::string() : md_code(value); }
 
-std::string mark_text(const Drops& drops, const Mark& mark) {
+// "`a.py:1`, `a.py:2` and 3 more"
+std::string values_text(const std::vector<std::string>& values) {
+  std::string out =
+      md_codes({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), kNamed))});
+  return values.size() > kNamed ? out + fmt::format(" and {} more", values.size() - kNamed) : out;
+}
+
+std::string overwritten_text(const Drops& drops, const Mark& mark) {
   const bool values = !mark.was.empty() && !mark.now.empty();
+  if (mark.given_up.size() > 1 && values)
+    return fmt::format("says {}, none of its {} sources does ({}): {}", md_code(mark.now), mark.sources,
+                       values_text(mark.given_up), units_text(drops, mark.others));
+  std::string out = values ? fmt::format("says {}, not {}", md_code(mark.now), md_code(mark.was))
+                           : std::string("names another source than before");
+  if (mark.evidence != "identity")
+    out += fmt::format("; none of its sources says so ({})", units_text(drops, mark.others));
+  else if (!mark.others.empty())
+    out += fmt::format("; the value of {}", units_text(drops, mark.others));
+  return mark.swapped ? out + ", which got this unit's" : out;
+}
+
+std::string collapsed_text(const Drops& drops, const Mark& mark) {
+  if (mark.evidence == "identity") return "part of what it named is gone";
+  const std::string what =
+      mark.different == mark.sources ? "different things" : base::counted(mark.different, "different thing");
+  std::string out = fmt::format("{} sources say {}; given up: {}", mark.sources, what, units_text(drops, mark.others));
+  if (mark.given_up.empty() || mark.now.empty()) return out;
+  return out + fmt::format(" ({}), kept: {}", values_text(mark.given_up), md_code(mark.now));
+}
+
+// Who says what: the chain or the origins lead to units with lines, the other field says one itself.
+std::string conflict_text(const Drops& drops, const Mark& mark) {
+  if (!has(mark.against)) return "its place in the bundle and its handle name different OpSpecs";
+  const std::string &field = drops.fields[index(mark.field)], &other = drops.fields[index(mark.against)];
+  const auto leads = [&](const std::string& name) {
+    return fmt::format("{} leads to {} ({})", md_code(name), units_text(drops, mark.others),
+                       values_text(mark.given_up));
+  };
+  if (field == "from_node") return fmt::format("{}, {} says {}", leads(field), md_code(other), md_code(mark.was));
+  return fmt::format("{} says {}, {}", md_code(field), md_code(mark.now), leads(other));
+}
+
+std::string mark_text(const Drops& drops, const Mark& mark) {
+  const auto and_so = [&] {
+    return has(mark.against) ? fmt::format("; {} is in conflict with it, for that reason alone",
+                                           md_code(drops.fields[index(mark.against)]))
+                             : std::string();
+  };
   switch (mark.quality) {
-    case Quality::kOverwritten: {
-      std::string out = values ? fmt::format("says {}, not {}", value_text(mark.now), value_text(mark.was))
-                               : std::string("names another source than before");
-      if (mark.evidence != "identity")
-        out += fmt::format("; none of its sources says so ({})", units_text(drops, mark.others));
-      else if (!mark.others.empty())
-        out += fmt::format("; the value of {}", units_text(drops, mark.others));
-      return mark.swapped ? out + ", which got this unit's" : out;
-    }
-    case Quality::kCollapsed:
-      if (mark.evidence == "identity") return "part of what it named is gone";
-      return fmt::format("{} sources say different things; given up: {}", mark.sources,
-                         units_text(drops, mark.others)) +
-             (values ? fmt::format(" ({}), kept: {}", value_text(mark.was), value_text(mark.now)) : std::string());
+    case Quality::kOverwritten: return overwritten_text(drops, mark) + and_so();
+    case Quality::kCollapsed: return collapsed_text(drops, mark) + and_so();
     case Quality::kVacuous: return "its chain reaches no traced node that has a line";
     case Quality::kCompilerMade:
       if (!mark.others.empty())
         return fmt::format("names itself ({}), not what it was made from: {}", value_text(mark.now),
                            units_text(drops, mark.others));
       return "no frame of the user's" + (mark.now.empty() ? "" : ": " + value_text(mark.now));
-    case Quality::kConflict:
-      if (mark.others.empty()) return "its place in the bundle and its handle name different OpSpecs";
-      return fmt::format("says {}, but {} {} {}", value_text(mark.now), units_text(drops, mark.others),
-                         mark.others.size() == 1 ? "says" : "say", value_text(mark.was));
+    case Quality::kConflict: return conflict_text(drops, mark);
     case Quality::kKept: break;
   }
   return {};
@@ -495,6 +526,10 @@ std::vector<NamedTally> passes_by_name(const Drops& drops) {
   return rows;
 }
 
+constexpr std::string_view kPassColumns =
+    "Units that the pass made, changed in a field, gave other inputs, or took away; the fields lost by it; and its "
+    "values that are present but doubtful, with the rules for IR passes that it broke.\n\n";
+
 std::string fates_text(const Drops& drops, const std::string& heading) {
   const auto name = [](std::size_t i) { return fate_name(static_cast<Fate>(i)); };
   std::string out;
@@ -503,8 +538,9 @@ std::string fates_text(const Drops& drops, const std::string& heading) {
                        base::counted(interval.entering, "unit"), counts_text(interval.fates, name));
   const auto passes = passes_by_name(drops);
   if (!passes.empty())
-    out += (out.empty() ? "" : "\n") +
-           md_header({"Pass", "Made", "Changed", "Retargeted", "Gone", "Which were", "Losses", "Other findings"});
+    out += (out.empty() ? "" : "\n") + std::string(kPassColumns) +
+           md_header({"Pass", "Made", "Changed", "Retargeted", "Gone", "Which were", "Losses",
+                      "Doubtful values, broken rules"});
   for (std::size_t i = 0; i < passes.size() && i < kRows; ++i) {
     const auto& [title, times, pass] = passes[i];
     out += md_row({times > 1 ? fmt::format("{}, {} times", title, times) : title, fmt::format("{}", pass.created),
@@ -671,7 +707,8 @@ std::string drops_section(const Drops& drops, const std::string& heading) {
          "it and takes guessed sources for sources, while here each loss counts once, in the pass or between the "
          "stages "
          "where it came about, and a guessed source proves nothing. A unit that nothing links to a source has no loss "
-         "here, but a table of its own; the matrix counts what it lacks as lost.\n\n" +
+         "here, but a row in a table of its own; in the matrix it counts as having lost what a guessed source of it "
+         "has.\n\n" +
          body(drops, DropGrouping::kPass, heading + "#");
 }
 

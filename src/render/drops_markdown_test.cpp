@@ -262,5 +262,54 @@ TEST(DropsMarkdown, UnitsWithoutAnySourceAreNamed) {
   EXPECT_TRUE(holds(drops_markdown({drops}, DropGrouping::kPass, {}), "lost; 1 unit has no link to any source.**"));
 }
 
+std::string row_of_mark(Mark mark, std::uint32_t field) {
+  Drops drops = sample();
+  drops.fields = {"stack_trace", "from_node"};
+  mark.unit = static_cast<UnitId>(7U);
+  mark.field = static_cast<AttrId>(field);
+  mark.site = 0;
+  drops.marks = {std::move(mark)};
+  return drops_markdown({drops}, DropGrouping::kPass, {});
+}
+
+TEST(DropsMarkdown, AConflictSaysWhichFieldSaysWhat) {
+  Mark mark;
+  mark.quality = Quality::kConflict;
+  mark.others = {static_cast<UnitId>(2U)};
+  mark.given_up = {"mine.py:35"};
+  mark.was = "mine.py:34";
+  mark.now = "mine.py:35";
+  mark.against = static_cast<AttrId>(0U);
+  const std::string chain = row_of_mark(mark, 1);
+  EXPECT_TRUE(holds(chain, "`from_node` leads to `n2` (`mine.py:35`), `stack_trace` says `mine.py:34`")) << chain;
+  std::swap(mark.was, mark.now);
+  mark.against = static_cast<AttrId>(1U);
+  const std::string stack = row_of_mark(mark, 0);
+  EXPECT_TRUE(holds(stack, "`stack_trace` says `mine.py:34`, `from_node` leads to `n2` (`mine.py:35`)")) << stack;
+}
+
+TEST(DropsMarkdown, SeveralSourcesAreNotOne) {
+  Mark mark;
+  mark.quality = Quality::kOverwritten;
+  mark.evidence = "match";
+  mark.sources = 3;
+  mark.different = 2;
+  mark.others = {static_cast<UnitId>(1U), static_cast<UnitId>(2U)};
+  mark.given_up = {"m.py:1", "m.py:2"};
+  mark.was = "m.py:1";
+  mark.now = "m.py:9";
+  mark.against = static_cast<AttrId>(1U);
+  const std::string over = row_of_mark(mark, 0);
+  EXPECT_TRUE(holds(over,
+                    "says `m.py:9`, none of its 3 sources does (`m.py:1`, `m.py:2`): `n1`, `n2`; `from_node` is in "
+                    "conflict with it, for that reason alone |"))
+      << over;
+  mark.quality = Quality::kCollapsed;
+  mark.given_up = {"m.py:1"};
+  mark.now = "m.py:2";
+  const std::string part = row_of_mark(mark, 0);
+  EXPECT_TRUE(holds(part, "3 sources say 2 different things; given up: `n1`, `n2` (`m.py:1`), kept: `m.py:2`")) << part;
+}
+
 }  // namespace
 }  // namespace kerntrail::render
