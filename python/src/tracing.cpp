@@ -2,6 +2,7 @@
 
 #include <frameobject.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -33,12 +34,7 @@ bool is_generic(PyCodeObject* code) {
   const auto found = known.find(reinterpret_cast<PyObject*>(code));
   if (found != known.end()) return found->second.second;
   bool generic = false;
-  if (const auto file = str_view(code->co_filename)) {
-    const std::size_t torch = file->rfind("/torch/");
-    const std::string_view inside = torch == std::string_view::npos ? std::string_view() : file->substr(torch + 7);
-    for (const std::string_view name : kGeneric) generic = generic || inside == name;
-    generic = generic || file->starts_with('<');
-  }
+  if (const auto file = str_view(code->co_filename)) generic = is_generic_file(*file);
   if (known.size() > 20000) known.clear();
   known.emplace(reinterpret_cast<PyObject*>(code),
                 std::pair(nb::borrow(reinterpret_cast<PyObject*>(code)), generic));
@@ -120,6 +116,12 @@ nb::object closed_over(nb::handle function, std::string_view wanted) {
 }
 
 }  // namespace
+
+bool is_generic_file(std::string_view path) {
+  const std::size_t torch = path.rfind("/torch/");
+  const std::string_view inside = torch == std::string_view::npos ? std::string_view() : path.substr(torch + 7);
+  return path.starts_with('<') || std::find(kGeneric.begin(), kGeneric.end(), inside) != kGeneric.end();
+}
 
 Tracing& tracing() {
   thread_local Tracing mine;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -76,5 +77,8 @@ std::string name_in_slot(nb::handle callable);
 LocId definition_of(Session& session, nb::handle callable);
 // Frames as a call chain, innermost first.
 LocId chain_of(Session& session, const std::vector<FrameRef>& frames);
+
+// Whether code in a file makes nodes on behalf of others (torch's graph, tracer, pattern matcher), or is no file.
+bool is_generic_file(std::string_view path);
 
 }  // namespace kerntrail::probe
