@@ -356,7 +356,7 @@ class _Watch:
     def patched(self) -> Iterator[None]:
         """Torch's own methods tell what the pass does; what was there before comes back, whatever happens."""
 
-        def made(node: fx.Node, *_: Any) -> None:
+        def made(node: fx.Node, *_: Any, **__: Any) -> None:
             if threading.get_ident() == self.thread and node not in self.keys:
                 self._note_made(node, self._line())
 

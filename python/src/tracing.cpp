@@ -20,12 +20,12 @@ constexpr int kMaxSteps = 64;              // of copies and interpretations that
 constexpr int kMaxWrappers = 16;           // around a pass function
 
 // Files that make nodes on behalf of others: no line in them says why a node exists. Below torch's own folder.
-constexpr std::array<std::string_view, 18> kGeneric = {
+constexpr std::array<std::string_view, 19> kGeneric = {
     "fx/graph.py",       "fx/node.py",          "fx/proxy.py",           "fx/interpreter.py",
     "fx/_symbolic_trace.py", "fx/graph_module.py", "fx/traceback.py",   "fx/_lazy_graph_module.py",
     "fx/_compatibility.py",  "fx/experimental/proxy_tensor.py", "fx/passes/graph_transform_observer.py",
-    "_inductor/pattern_matcher.py", "_compile.py", "_ops.py", "utils/_python_dispatch.py", "utils/_stats.py",
-    "utils/_contextlib.py", "_dynamo/utils.py"};
+    "fx/subgraph_rewriter.py", "_inductor/pattern_matcher.py", "_compile.py", "_ops.py", "utils/_python_dispatch.py",
+    "utils/_stats.py", "utils/_contextlib.py", "_dynamo/utils.py"};
 
 // Whether a code object's file is one of the above; asked once a code object.
 bool is_generic(PyCodeObject* code) {

@@ -286,10 +286,12 @@ void Judge::judge_erased(LedgerEntry& entry) const {
     entry.why = "a node that was there names it in place of its own";
   } else if (last == entry.id && is_dead(entry.id)) {
     entry.fate = IdFate::kElided;
-    entry.why = "erased, and nothing needed it";
+    entry.why = "nothing needed it any more";
   } else {
     entry.fate = IdFate::kLost;
-    entry.why = last == entry.id ? "erased, and nothing that is there names it" : "what replaced it was erased";
+    entry.why = last != entry.id                 ? "what replaced it was erased"
+                : nodes_[last].erased == nullptr ? "not in the graph that the pass left, and nothing there names it"
+                                                 : "erased, and nothing that is there names it";
   }
 }
 

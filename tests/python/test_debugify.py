@@ -225,14 +225,13 @@ def test_each_pass_of_a_list_is_judged_alone():
 
 
 def test_a_pass_may_return_another_module_or_be_given_a_graph():
-    class Rebuild(fx.Transformer):
-        pass
-
     module = traced()
-    found = debugify(module, lambda module: Rebuild(module).transform())
+    found = debugify(module, lambda module: fx.Transformer(module).transform())
     assert found.result is not module
-    # Transformer forwards stack_trace and from_node only within preserve_node_meta: nothing names the ids.
-    assert found.ledger.counts["lost"] == 7 and len(found.ledger.fabricated) == 7
+    # Transformer forwards the metadata of all but the placeholders.
+    lost = [entry for entry in found.ledger.entries if entry.fate == "lost"]
+    assert [entry.node for entry in lost] == [node.node for node in found.ledger.fabricated] == ["x", "y"]
+    assert found.ledger.counts["carried"] == 5 and lost[0].why.startswith("not in the graph")
     graph = traced().graph
     assert debugify(graph, lambda graph: graph.eliminate_dead_code()).ledger.counts["survived"] == 7
 
@@ -249,7 +248,7 @@ def test_dead_code_is_elided():
 def test_originals_come_back_and_new_nodes_get_those_they_name():
     module = traced()
     kept = {node.name: (node, node.meta, dict(node.meta)) for node in module.graph.nodes}
-    debugify(module, [good, swaps, takes_away, overwrites_a_neighbour_of_two])
+    debugify(module, [swaps, takes_away, overwrites_a_neighbour_of_two, good])
     for node in module.graph.nodes:
         if node.name in kept:
             assert node is kept[node.name][0] and node.meta is kept[node.name][1]
@@ -359,10 +358,58 @@ def test_any_pass_leaves_a_ledger_that_sums_and_a_graph_as_without_it(actions):
             assert all(node.meta.get(field) == own[node].get(field) for field in ("stack_trace", "from_node"))
 
 
+def test_torchs_removal_of_no_ops_overwrites_what_stays():
+    """`a + zeros`: the node of `a` ends up with the line of the addition, on stock torch 2.13."""
+    from torch._inductor.fx_passes.joint_graph import constant_fold_uniform_value
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    module = make_fx(lambda x: (x.sin() + torch.full((8,), 0.0)) * 2, tracing_mode="fake")(torch.randn(8))
+    ledger = debugify(module, constant_fold_uniform_value).ledger
+    fates = {entry.node: (entry.fate, entry.heirs) for entry in ledger.entries}
+    assert fates["sin"] == ("overwritten", []) and fates["add"] == ("elided", ["sin"])
+    (entry,) = (entry for entry in ledger.entries if entry.fate == "overwritten")
+    assert entry.why == "the node now names add"
+    path, line = entry.loc.rsplit(":", 1)
+    assert "meta.update(" in Path(path).read_text().splitlines()[int(line) - 1]
+
+
+def test_a_line_of_torchs_rewriter_is_the_line_that_calls_it():
+    def rewrites(module):
+        fx.subgraph_rewriter.replace_pattern(module, lambda x: torch.relu(x), lambda x: x.clamp_min(0))  # rewriter
+
+    ledger = debugify(traced(), rewrites).ledger
+    assert [node.loc for node in ledger.fabricated] == [f"{__file__}:{line_of('rewriter')}"]
+
+
+def test_inside_a_compile_results_are_right_and_lines_are_the_models():
+    found, stacks = [], []
+
+    def relu_to_maximum(graph):
+        for node in graph.find_nodes(op="call_function", target=torch.ops.aten.relu.default):
+            with graph.inserting_before(node):
+                new = graph.call_function(torch.ops.aten.clamp_min.default, (node.args[0], 0))
+            new.meta["val"] = node.meta["val"]
+            node.replace_all_uses_with(new)
+            graph.erase_node(node)
+
+    def judged(graph):
+        found.append(debugify(graph, relu_to_maximum).ledger)
+        stacks.extend(node.stack_trace for node in graph.nodes if node.op == "call_function")
+
+    x = torch.randn(4, 8)
+    with torch._inductor.config.patch(post_grad_custom_post_pass=judged, force_disable_caches=True), torch.no_grad():
+        torch._dynamo.reset()
+        out = torch.compile(lambda x: torch.relu(x.sin() * 2).cos())(x)
+    assert torch.allclose(out, torch.relu(x.sin() * 2).cos())
+    (ledger,) = found
+    assert ledger.counts["lost"] == 1 and [node.node for node in ledger.fabricated] == ["clamp_min_default"]
+    assert [stack is not None and __file__ in stack for stack in stacks] == [True, True, False, True]
+
+
 def test_the_worked_example(repo_root, capsys):
     text = (repo_root / "docs" / "debugify.md").read_text()
     blocks = re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["python", "python", "text", "python", "python"]
+    assert [kind for kind, _ in blocks] == ["python", "python", "text", "python", "python", "text"]
     scope: dict = {"__name__": "worked"}
     code = [block for kind, block in blocks if kind == "python"]
     source = code[0] + code[1]
