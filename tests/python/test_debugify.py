@@ -128,7 +128,7 @@ def elides_and_overwrites(module):
 
 
 def erases(module):
-    """The product goes with what only it used, and a constant that names nothing comes in its place."""
+    """A computation that something used: the output gets another value."""
     mul = named(module, "mul")
     output = next(node for node in module.graph.nodes if node.op == "output")
     output.args = ((named(module, "sin_1"), named(module, "sin_1")),)
