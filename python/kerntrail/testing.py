@@ -139,7 +139,8 @@ def assert_preserves_provenance(
     allowed = [allow] if isinstance(allow, str) else list(allow)
     for item in allowed:
         if item.partition(":")[0] not in FAULTS:
-            raise ValueError(f"allow: {item!r} is none of {', '.join(FAULTS)} (or one of them, a colon and a node's name)")
+            known = ", ".join(FAULTS)
+            raise ValueError(f"allow: {item!r} is none of {known} (alone, or with a colon and the name of a node)")
     wanted = set(fields)
     if unknown := wanted - set(FIELDS):
         raise ValueError(f"fields: {', '.join(sorted(unknown))}: none of {', '.join(FIELDS)}")

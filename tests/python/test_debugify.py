@@ -179,7 +179,7 @@ PASSES: list[tuple[Callable, dict[str, tuple[str, str]], dict[str, str], set[str
 ]
 
 
-@pytest.mark.parametrize(("function", "fates", "fabricated", "faults"), PASSES, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(("function", "fates", "fabricated", "faults"), PASSES, ids=[row[0].__name__ for row in PASSES])
 def test_each_kind_of_pass(function, fates, fabricated, faults):
     ledger = debugify(traced(), function).ledger
     names = ["x", "y", "add", "relu", "sin", "sin_1", "mul"]
@@ -257,6 +257,24 @@ def test_originals_come_back_and_new_nodes_get_those_they_name():
     assert new == old and new["from_node"] is old["from_node"]
 
 
+def test_nodes_that_a_pass_made_share_one_dict_are_told_apart_again():
+    module = traced()
+    stacks = {node.name: node.stack_trace for node in module.graph.nodes}
+    assert debugify(module, assigns_a_neighbours).ledger.counts["overwritten"] == 1
+    assert {node.name: node.stack_trace for node in module.graph.nodes} == stacks
+
+
+def test_a_node_that_kept_users_was_not_replaced():
+    def hands_over_in_part(module):
+        relu, mul = named(module, "relu"), named(module, "mul")
+        relu.replace_all_uses_with(relu.args[0], delete_user_cb=lambda user: False)
+        mul.args = (named(module, "sin"), named(module, "sin"))
+        module.graph.erase_node(relu)  # in part
+
+    (entry,) = (entry for entry in debugify(traced(), hands_over_in_part).ledger.entries if entry.fate != "survived")
+    assert (entry.node, entry.fate, entry.loc) == ("relu", "lost", f"{__file__}:{line_of('in part')}")
+
+
 def overwrites_a_neighbour_of_two(module):
     for field in ("stack_trace", "from_node"):
         named(module, "sin").meta[field] = named(module, "mul").meta[field]
@@ -301,9 +319,13 @@ def test_an_exception_goes_through_and_leaves_nothing():
 
 
 ACTIONS = st.lists(
-    st.tuples(st.sampled_from(["make", "copy", "steal", "swap", "drop", "elide", "merge", "erase"]), st.integers(0, 30), st.integers(0, 30)),
+    st.tuples(
+        st.sampled_from(["make", "copy", "steal", "swap", "drop", "elide", "merge", "erase"]),
+        st.integers(0, 30),
+        st.integers(0, 30),
+    ),
     max_size=12,
-)  # fmt: skip
+)
 
 
 def random_pass(actions: list[tuple[str, int, int]]) -> Callable:
