@@ -8,6 +8,7 @@
 
 #include "cli/record_options.h"
 #include "hook.h"
+#include "ledger_binding.h"
 #include "session.h"
 #include "spyre_binding.h"
 #include "witness.h"
@@ -132,4 +133,6 @@ NB_MODULE(_native, m) {
   m.def("parse_record", &parse_record, nb::arg("arguments"));
   nb::module_ spyre = m.def_submodule("spyre");
   kerntrail::python::bind_spyre(spyre);
+  nb::module_ ledger = m.def_submodule("ledger");
+  kerntrail::python::bind_ledger(ledger);
 }

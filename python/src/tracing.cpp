@@ -2,6 +2,7 @@
 
 #include <frameobject.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -19,12 +20,12 @@ constexpr int kMaxSteps = 64;              // of copies and interpretations that
 constexpr int kMaxWrappers = 16;           // around a pass function
 
 // Files that make nodes on behalf of others: no line in them says why a node exists. Below torch's own folder.
-constexpr std::array<std::string_view, 18> kGeneric = {
+constexpr std::array<std::string_view, 19> kGeneric = {
     "fx/graph.py",       "fx/node.py",          "fx/proxy.py",           "fx/interpreter.py",
     "fx/_symbolic_trace.py", "fx/graph_module.py", "fx/traceback.py",   "fx/_lazy_graph_module.py",
     "fx/_compatibility.py",  "fx/experimental/proxy_tensor.py", "fx/passes/graph_transform_observer.py",
-    "_inductor/pattern_matcher.py", "_compile.py", "_ops.py", "utils/_python_dispatch.py", "utils/_stats.py",
-    "utils/_contextlib.py", "_dynamo/utils.py"};
+    "fx/subgraph_rewriter.py", "_inductor/pattern_matcher.py", "_compile.py", "_ops.py", "utils/_python_dispatch.py",
+    "utils/_stats.py", "utils/_contextlib.py", "_dynamo/utils.py"};
 
 // Whether a code object's file is one of the above; asked once a code object.
 bool is_generic(PyCodeObject* code) {
@@ -33,12 +34,7 @@ bool is_generic(PyCodeObject* code) {
   const auto found = known.find(reinterpret_cast<PyObject*>(code));
   if (found != known.end()) return found->second.second;
   bool generic = false;
-  if (const auto file = str_view(code->co_filename)) {
-    const std::size_t torch = file->rfind("/torch/");
-    const std::string_view inside = torch == std::string_view::npos ? std::string_view() : file->substr(torch + 7);
-    for (const std::string_view name : kGeneric) generic = generic || inside == name;
-    generic = generic || file->starts_with('<');
-  }
+  if (const auto file = str_view(code->co_filename)) generic = is_generic_file(*file);
   if (known.size() > 20000) known.clear();
   known.emplace(reinterpret_cast<PyObject*>(code),
                 std::pair(nb::borrow(reinterpret_cast<PyObject*>(code)), generic));
@@ -118,6 +114,12 @@ std::string compiler_path(Session& session, std::string_view file) {
     return (root.ends_with(kBackEnd) ? std::string(kBackEnd) : std::string()) + std::string(file.substr(root.size()));
   }
   return session.sources().shown_path(file);
+}
+
+bool is_generic_file(std::string_view path) {
+  const std::size_t torch = path.rfind("/torch/");
+  const std::string_view inside = torch == std::string_view::npos ? std::string_view() : path.substr(torch + 7);
+  return path.starts_with('<') || std::find(kGeneric.begin(), kGeneric.end(), inside) != kGeneric.end();
 }
 
 Tracing& tracing() {

@@ -85,4 +85,7 @@ std::string compiler_path(Session& session, std::string_view file);
 // Frames as a call chain, innermost first.
 LocId chain_of(Session& session, const std::vector<FrameRef>& frames);
 
+// Whether code in a file makes nodes on behalf of others (torch's graph, tracer, pattern matcher), or is no file.
+bool is_generic_file(std::string_view path);
+
 }  // namespace kerntrail::probe
