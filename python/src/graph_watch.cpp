@@ -38,9 +38,7 @@ class Slot {
       PyObject* value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + offset_);
       if (value != nullptr) return nb::borrow(value);
     }
-    PyObject* found = PyObject_GetAttr(object, name);
-    if (found == nullptr) clear_error();
-    return nb::steal(found);
+    return attribute(object, name);
   }
 
  private:

@@ -34,12 +34,6 @@ const Names& names() {
   return n;
 }
 
-nb::object get(nb::handle object, PyObject* name) {
-  PyObject* found = PyObject_GetAttr(object.ptr(), name);
-  if (!found) clear_error();
-  return nb::steal(found);
-}
-
 std::uint64_t address(nb::handle object) {
   return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(object.ptr()));
 }
@@ -69,10 +63,10 @@ class NodeReader {
   model::ObservedUnit read(nb::handle node, UnitId unit) {
     model::ObservedUnit out{unit, {}};
     out.attrs.reserve(12);
-    const nb::object meta = get(node, names().meta);
-    add(out, attr_.name, text_value(get(node, names().name)));
-    add(out, attr_.op, text_value(get(node, names().op)));
-    add(out, attr_.target, target_value(get(node, names().target)));
+    const nb::object meta = attribute(node, names().meta);
+    add(out, attr_.name, text_value(attribute(node, names().name)));
+    add(out, attr_.op, text_value(attribute(node, names().op)));
+    add(out, attr_.target, target_value(attribute(node, names().target)));
     add(out, attr_.inputs, inputs_value(node));
     add(out, attr_.args, guarded([&] { return args_value(node); }));
     add(out, attr_.type, guarded([&] { return type_value(meta); }));
@@ -131,7 +125,7 @@ class NodeReader {
 
   Observation inputs_value(nb::handle node) {
     Observation o;
-    const nb::object inputs = get(node, names().inputs);
+    const nb::object inputs = attribute(node, names().inputs);
     if (!inputs.is_valid()) {
       o.state = State::kUnreadable;
       return o;
@@ -152,12 +146,12 @@ class NodeReader {
 
   // Non-tensor arguments; a node among them is {"input": its position in `inputs`}.
   Observation args_value(nb::handle node) {
-    const nb::object args = get(node, names().args), kwargs = get(node, names().kwargs);
+    const nb::object args = attribute(node, names().args), kwargs = attribute(node, names().kwargs);
     if (!args.is_valid() || !kwargs.is_valid()) return unreadable();
     const std::uint64_t signature = base::hash64(address(kwargs), address(args));
     CachedValue& slot = compile_.values[kArgs][args.ptr()];
     if (slot.object.is_valid() && slot.signature == signature) return slot.value;
-    const nb::object inputs = get(node, names().inputs);
+    const nb::object inputs = attribute(node, names().inputs);
     base::JsonArray positional;
     for (nb::handle item : nb::borrow<nb::tuple>(args)) positional.push_back(argument_json(item, inputs, 0));
     base::Json named = base::JsonObject{};
@@ -224,8 +218,7 @@ class NodeReader {
       o = json_value(parts.is_tensor() ? tensor_json(parts) : base::Json(python_type_name(value)));
       return;
     }
-    add_number(key, address(parts.dtype));  // there is one object for each
-    key += shared_text(parts.device);
+    key.append(shared_text(parts.dtype)).append(1, '\0').append(shared_text(parts.device));
     o = by_content(std::move(key), [&] { return json_value(tensor_json(parts)); });
   }
 
@@ -471,10 +464,10 @@ class NodeReader {
 // Every node of a graph in order. Nodes are linked in a ring through the root.
 std::vector<nb::object> nodes_of(nb::handle graph) {
   std::vector<nb::object> out;
-  const nb::object root = get(graph, names().root);
+  const nb::object root = attribute(graph, names().root);
   if (!root.is_valid()) return out;
-  for (nb::object node = get(root, names().next); node.is_valid() && node.ptr() != root.ptr();
-       node = get(node, names().next)) {
+  for (nb::object node = attribute(root, names().next); node.is_valid() && node.ptr() != root.ptr();
+       node = attribute(node, names().next)) {
     out.push_back(node);
   }
   return out;
@@ -494,9 +487,9 @@ GraphId fx_graph_id(Session& session, CompileState& compile, nb::handle graph, s
 
 nb::object graph_of(nb::handle module_or_graph) {
   if (!is_valid(module_or_graph)) return {};
-  if (get(module_or_graph, names().root).is_valid()) return nb::borrow(module_or_graph);
+  if (attribute(module_or_graph, names().root).is_valid()) return nb::borrow(module_or_graph);
   nb::object graph = attribute(module_or_graph, "graph");
-  return graph.is_valid() && get(graph, names().root).is_valid() ? graph : nb::object();
+  return graph.is_valid() && attribute(graph, names().root).is_valid() ? graph : nb::object();
 }
 
 SnapshotId snapshot_fx(Session& session, CompileState& compile, nb::handle graph, StageId stage,
@@ -531,7 +524,7 @@ void remember_names(Session& session, CompileState& compile, nb::handle graph) {
   named.graph = id;
   for (const nb::object& node : nodes_of(graph)) {
     const UnitId unit = unit_behind(compile, node.ptr());
-    const auto name = text(get(node, names().name));
+    const auto name = text(attribute(node, names().name));
     if (has(unit) && name) named.by_name[*name] = unit;
   }
 }
@@ -542,7 +535,7 @@ void remember_backward(CompileState& compile, nb::handle module, const std::stri
   auto& by_name = compile.backward[path];
   for (const nb::object& node : nodes_of(graph)) {
     const UnitId unit = unit_behind(compile, node.ptr());
-    const auto name = text(get(node, names().name));
+    const auto name = text(attribute(node, names().name));
     if (has(unit) && name) by_name[*name] = unit;
   }
   const nb::object children = attribute(module, "_modules");
@@ -560,7 +553,7 @@ UnitId unit_of_node(Session& session, CompileState& compile, nb::handle node, st
   compile.keep.push_back(nb::borrow(node));
   const nb::object graph = attribute(node, "graph");
   const GraphId id = fx_graph_id(session, compile, graph.is_valid() ? nb::handle(graph) : node, "none", "");
-  const std::string name = text(get(node, names().name)).value_or("?");
+  const std::string name = text(attribute(node, names().name)).value_or("?");
   const UnitId unit = session.recorder().unit(id, UnitKind::kFxNode, fmt::format("{}: {}", why, name));
   compile.units[node.ptr()] = unit;
   ++compile.referred_only[std::string(why)];

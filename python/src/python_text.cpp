@@ -23,8 +23,10 @@ nb::object take(PyObject* result, bool* raised) {
 
 // The text of a sympy Integer, which sizes of buffers are: printing one the long way takes some thirty microseconds.
 std::optional<std::string> symbolic_integer(nb::handle o) {
-  if (python_type_name(o) != "Integer" && python_type_name(o) != "One" && python_type_name(o) != "Zero")
-    return std::nullopt;
+  const std::string_view type = python_type_name(o);
+  if (type != "Integer" && type != "One" && type != "Zero") return std::nullopt;
+  const nb::object module = attribute(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(o.ptr()))), "__module__");
+  if (str_view(module) != "sympy.core.numbers") return std::nullopt;
   const nb::object value = attribute(o, "p");
   if (!value.is_valid() || !PyLong_CheckExact(value.ptr())) return std::nullopt;
   return text(value);
@@ -100,6 +102,11 @@ PyObject* interned(const char* name) {
 nb::object attribute(nb::handle object, const char* name, bool* raised) {
   if (!object.is_valid()) return {};
   return take(PyObject_GetAttr(object.ptr(), interned(name)), raised);
+}
+
+nb::object attribute(nb::handle object, PyObject* name) {
+  if (!object.is_valid()) return {};
+  return take(PyObject_GetAttr(object.ptr(), name), nullptr);
 }
 
 nb::object call_method(nb::handle object, const char* name, bool* raised) {

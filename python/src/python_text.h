@@ -18,6 +18,7 @@ namespace nb = nanobind;
 // getattr, or an invalid object where there is none or the read raised. `raised` tells a failing property from a
 // missing attribute (AttributeError).
 nb::object attribute(nb::handle object, const char* name, bool* raised = nullptr);
+nb::object attribute(nb::handle object, PyObject* name);  // the same for a str that the caller keeps
 nb::object call_method(nb::handle object, const char* name, bool* raised = nullptr);
 // The member of a dict (not a copy), or an invalid handle.
 nb::handle dict_item(nb::handle dict, const char* key);

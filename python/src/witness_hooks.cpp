@@ -26,14 +26,6 @@ const Names& names() {
 
 Witness* here() { return tracing().witness.get(); }
 
-// getattr; an error is cleared.
-nb::object get(nb::handle object, PyObject* name) {
-  if (!object.is_valid()) return {};
-  PyObject* found = PyObject_GetAttr(object.ptr(), name);
-  if (found == nullptr) clear_error();
-  return nb::steal(found);
-}
-
 // A class of the compiler's, looked up once; invalid where there is none.
 struct KnownType {
   const char *module, *name;
@@ -97,7 +89,7 @@ nb::object tagged_once(const Witness& witness, nb::handle function, std::int32_t
 }
 
 void tag_loops(const Witness& witness, nb::handle loops, std::int32_t source) {
-  const nb::object inner = get(loops, names().inner_fn);
+  const nb::object inner = attribute(loops, names().inner_fn);
   if (inner.is_valid()) set_frozen(loops, names().inner_fn, tagged_once(witness, inner, source));
   PyObject* several = PyObject_HasAttr(loops.ptr(), names().inner_fns)
                           ? PyObject_GetAttr(loops.ptr(), names().inner_fns)
@@ -116,10 +108,10 @@ std::size_t size_of_list(nb::handle list) {
   return list.is_valid() && PyList_Check(list.ptr()) ? static_cast<std::size_t>(PyList_GET_SIZE(list.ptr())) : 0;
 }
 
-std::size_t lines_of(nb::handle buffer) { return size_of_list(get(buffer, names().lines)); }
+std::size_t lines_of(nb::handle buffer) { return size_of_list(attribute(buffer, names().lines)); }
 
 std::int64_t mark_in(nb::handle node) {
-  const nb::object meta = get(node, names().meta);
+  const nb::object meta = attribute(node, names().meta);
   if (!meta.is_valid() || !PyDict_Check(meta.ptr())) return 0;
   PyObject* mark = PyDict_GetItemWithError(meta.ptr(), names().mark);
   if (mark == nullptr && PyErr_Occurred()) clear_error();
@@ -161,7 +153,7 @@ void ir_node_made_after(Session& session, Call& call) {
 void store_before(Session&, Call& call) {
   Witness* witness = here();
   if (witness == nullptr) return;
-  const std::int32_t source = tag_of(*witness, get(call.arg(0, "self"), names().inner_fn));
+  const std::int32_t source = tag_of(*witness, attribute(call.arg(0, "self"), names().inner_fn));
   if (source != kNothing) push(*witness, {source, kNothing, false}, call);
 }
 
@@ -176,7 +168,7 @@ void expression_made_after(Session&, Call& call) {
   Witness* witness = here();
   if (witness == nullptr || witness->running.empty() || witness->running.back().source == kNothing) return;
   const nb::handle made = call.arg(0, "self");
-  if (get(made, names().is_symbolic).ptr() != Py_True) return;
+  if (attribute(made, names().is_symbolic).ptr() != Py_True) return;
   const nb::object mark = nb::steal(PyLong_FromLongLong(witness->mark(witness->running.back().source)));
   set_frozen(made, names().mark, mark);
 }
@@ -185,8 +177,8 @@ void unwrap_before(Session&, Call& call) {
   Witness* witness = here();
   if (witness == nullptr) return;
   const nb::handle value = call.arg(1, "a");
-  if (!expression_type().holds(value) || get(value, names().is_symbolic).ptr() != Py_True) return;
-  const nb::object mark = get(value, names().mark);
+  if (!expression_type().holds(value) || attribute(value, names().is_symbolic).ptr() != Py_True) return;
+  const nb::object mark = attribute(value, names().mark);
   const std::int32_t source = mark.is_valid() ? witness->marked(integer(mark, 0)) : kNothing;
   if (source != kNothing) push(*witness, {source, kNothing, false}, call);
 }
@@ -197,12 +189,12 @@ void note_body_node(nb::handle node) {
   if (witness == nullptr || !node.is_valid() || node.is_none()) return;
   std::int32_t source = witness->running.empty() ? kNothing : witness->running.back().source;
   if (source == kNothing) {
-    if (!witness->lowered.empty() || get(node, names().op).ptr() != names().call_method) return;
+    if (!witness->lowered.empty() || attribute(node, names().op).ptr() != names().call_method) return;
     std::vector<FrameRef> frames = frames_here();
     if (frames.empty()) return;
     source = witness->made_at(std::move(frames.front()));
   }
-  const nb::object meta = get(node, names().meta);
+  const nb::object meta = attribute(node, names().meta);
   if (!meta.is_valid() || !PyDict_Check(meta.ptr())) return;
   const nb::object mark = nb::steal(PyLong_FromLongLong(witness->mark(source)));
   if (PyDict_SetItem(meta.ptr(), names().mark, mark.ptr()) != 0) clear_error();
@@ -213,7 +205,7 @@ std::size_t enter_body_node(nb::handle node) {
   if (witness == nullptr) return 0;
   const std::int32_t source = witness->marked(mark_in(node));
   if (source == kNothing) return 0;
-  const nb::object target = get(node, names().target);
+  const nb::object target = attribute(node, names().target);
   witness->running.push_back({source, target.is_valid() ? witness->op_of(target) : kNothing, false});
   return witness->running.size();
 }
@@ -273,7 +265,7 @@ void print_buffer_after(Session&, Call& call) {
   Witness* witness = here();
   if (witness == nullptr || call.raised) return;
   const nb::handle buffer = call.arg(0, "self");
-  if (witness->knows(buffer)) witness->printed(buffer, get(buffer, names().lines));
+  if (witness->knows(buffer)) witness->printed(buffer, attribute(buffer, names().lines));
 }
 
 // The same lines with another index, after a loop's head and brace.
