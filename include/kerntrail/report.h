@@ -13,6 +13,7 @@
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/options.h"
+#include "kerntrail/verify.h"
 
 namespace kerntrail {
 
@@ -85,6 +86,8 @@ struct ReportSection {
   Matrix matrix;
   Drops drops;                      // where provenance is lost, at every captured stage unless stages are named
   Lineage lineage;                  // of the whole compile; left empty in a backward section
+  // Claims against the witness, of the whole compile; none below level truth, and in a backward section.
+  std::optional<Verification> verification;
   std::vector<StageTable> tables;
   std::vector<KernelBlock> kernels;
   std::vector<Note> notes;          // of this compile

@@ -166,11 +166,17 @@ Expected<Report> make_report(const Capture& capture, const ReportOptions& option
   KERNTRAIL_TRY(const auto compiles, analyse::select_compiles(capture, options.analysis));
   KERNTRAIL_TRY(auto all_lineages, lineages(capture, options.analysis));
   const analyse::DropBuilder builder(capture, {});
+  const auto verified = verify(capture, options.analysis);
   for (CompileId compile : compiles) {
     for (const std::string& direction : analyse::directions_of(capture, compile)) {
       KERNTRAIL_TRY(auto section, make_section(capture, compile, direction, options.analysis, builder));
       for (Lineage& lineage : all_lineages) {
         if (lineage.compile == compile && direction != "backward") section.lineage = std::move(lineage);
+      }
+      if (verified && direction != "backward") {
+        for (const Verification& one : *verified) {
+          if (one.compile == compile && !one.units.empty()) section.verification = one;
+        }
       }
       report.sections.push_back(std::move(section));
     }

@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "render/text.h"
+#include "render/wording.h"
 
 namespace kerntrail::render {
 namespace {
@@ -19,14 +20,6 @@ constexpr std::size_t kListed = 8;  // units named in one row
 constexpr std::size_t kNamed = 4;   // units named in one sentence
 constexpr std::string_view kGoneSoon = "†";  // explained once, in the summary
 constexpr std::string_view kAll = "`kerntrail drops --format json` lists all.";
-
-// Installed packages are known by their own path.
-std::string place_code(const std::string& place) {
-  const std::string_view marker = "/site-packages/";
-  const std::size_t at = place.rfind(marker);
-  return md_code(at == std::string::npos ? std::string_view(place)
-                                         : std::string_view(place).substr(at + marker.size()));
-}
 
 std::string unit_text(const Drops& drops, UnitId unit) {
   const auto found = drops.units.find(unit);
@@ -601,18 +594,6 @@ std::string guessed_text(const Drops& drops) {
 }
 
 // What is not in the capture, before anything is said of what is.
-std::string state_text(const CaptureState& state) {
-  std::string out;
-  if (state.torn)
-    out += fmt::format(
-        "**The capture is torn:** it has no end record; what follows is of what was written before it "
-        "broke off{}.\n\n",
-        state.torn_note.empty() ? std::string() : " (" + md_text(state.torn_note) + ")");
-  if (state.partial)
-    out += "**The capture is partial:** something was lost while it was made; `kerntrail info` says what.\n\n";
-  return out;
-}
-
 std::string notes_text(const Drops& drops) {
   std::string out;
   for (const Note& note : drops.notes) out += fmt::format("**{}:** {}.\n\n", md_code(note.code), md_text(note.text));

@@ -1,4 +1,4 @@
-// JSON of matrices, lineages and the report; one document each, indented by 2, keys in a fixed order.
+// JSON of matrices, lineages, drops, verdicts and the report; one document each, indented by 2, keys in a fixed order.
 // Must not know: files.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/report.h"
+#include "kerntrail/verify.h"
 
 namespace kerntrail::render {
 
@@ -17,6 +18,7 @@ namespace kerntrail::render {
 std::string matrix_json(const Capture& capture, const std::vector<Matrix>& matrices);
 std::string lineage_json(const Capture& capture, const std::vector<Lineage>& lineages);
 std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state);
+std::string verify_json(const std::vector<Verification>& all, const CaptureState& state);
 std::string report_json(const Capture& capture, const Report& report);
 
 }  // namespace kerntrail::render

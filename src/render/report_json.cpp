@@ -149,6 +149,10 @@ void write_section(JsonWriter& json, const Capture& capture, const ReportSection
     json.key("drops");
     write_drops(json, section.drops);
   }
+  if (section.verification) {
+    json.key("verification");
+    write_verification(json, *section.verification);
+  }
   if (!section.lineage.layers.empty()) {
     json.key("lineage");
     write_lineage(json, capture, section.lineage);

@@ -6,6 +6,7 @@
 #include "render/markdown.h"
 #include "render/stage_markdown.h"
 #include "render/text.h"
+#include "render/verify_markdown.h"
 #include "render/wording.h"
 
 namespace kerntrail::render {
@@ -154,6 +155,7 @@ std::string section_markdown(const ReportSection& section, bool alone) {
     out += lineage_section(section, heading);
     out += matrix_section(section, heading);
     out += drops_section(section.drops, heading);
+    if (section.verification) out += verify_section(*section.verification, heading);
     for (const StageTable& table : section.tables) out += stage_markdown(table, heading) + "\n";
     for (const KernelBlock& kernel : section.kernels) out += kernel_markdown(kernel, heading + "#") + "\n";
   }

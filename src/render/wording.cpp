@@ -103,4 +103,22 @@ std::string tracked_fields(const std::vector<std::string>& fields) {
   return base::join(parts, ", ");
 }
 
+std::string state_text(const CaptureState& state) {
+  std::string out;
+  if (state.torn)
+    out += fmt::format(
+        "**The capture is torn:** it has no end record; what follows is of what was written before it "
+        "broke off{}.\n\n",
+        state.torn_note.empty() ? std::string() : " (" + md_text(state.torn_note) + ")");
+  if (state.partial)
+    out += "**The capture is partial:** something was lost while it was made; `kerntrail info` says what.\n\n";
+  return out;
+}
+
+std::string place_code(std::string_view place) {
+  constexpr std::string_view kMarker = "/site-packages/";
+  const std::size_t at = place.rfind(kMarker);
+  return md_code(at == std::string_view::npos ? place : place.substr(at + kMarker.size()));
+}
+
 }  // namespace kerntrail::render

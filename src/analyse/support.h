@@ -1,0 +1,35 @@
+// What a unit does for a node, judged by the witness; views are judged by where they lie in the graph.
+// Must not know: claims, source lines.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analyse/witness.h"
+#include "kerntrail/capture.h"
+#include "kerntrail/verify.h"
+
+namespace kerntrail::analyse {
+
+// Whether a node calls something that computes nothing: it says how to look at the memory of another, or picks one of
+// several results.
+bool is_view(std::string_view target);
+
+class SupportFinder {
+ public:
+  SupportFinder(const Capture& capture, const WitnessIndex& witness, CompileId compile);
+
+  // `unit` must have a witness.
+  Support support(UnitId unit, UnitId node) const;
+
+ private:
+  bool view_of(UnitId unit, UnitId node) const;
+
+  const Capture& capture_;
+  const WitnessIndex& witness_;
+  std::unordered_map<UnitId, bool> views_;
+  std::unordered_map<UnitId, std::vector<UnitId>> inputs_, users_;
+};
+
+}  // namespace kerntrail::analyse

@@ -1,0 +1,54 @@
+// Values before anything overwrote them, and so the source lines that a node was really made from.
+// Must not know: claims, kernels.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analyse/pass_index.h"
+#include "analyse/pipeline.h"
+#include "analyse/sources.h"
+#include "kerntrail/capture.h"
+
+namespace kerntrail::analyse {
+
+struct TrustedValue {
+  const Observation* value = nullptr;  // nullptr: it never had one
+  SnapshotId overwritten = SnapshotId::kNone;  // the look that first shows another value instead
+};
+
+// The last value up to a look that says at least what the unit was made with. A pass that gives a node another target
+// may give it another source too.
+TrustedValue trusted_value(const Capture& capture, UnitId unit, AttrId attr, SnapshotId until);
+
+struct TrueSource {
+  std::vector<SourceKey> lines;                // each once; empty where nothing leads to any
+  std::optional<SourceKey> named;              // by its own stack, in the end
+  SnapshotId overwritten = SnapshotId::kNone;  // the look at which its own stack ceased to be true
+  bool wrong_at_birth = false;                 // it was made with a stack that none of its sources has
+};
+
+// For FX nodes. A node has the line it was made with, unless that is none of those of the nodes it was made of: then it
+// has theirs.
+class TrueSources {
+ public:
+  TrueSources(const Capture& capture, const PassIndex& passes);
+  const TrueSource& of(UnitId unit);
+  // Text of a line, from whichever stack was seen to name it first; empty where none did.
+  std::string_view code(const SourceKey& line) const;
+
+ private:
+  bool decide(UnitId unit, std::vector<UnitId>& needed);
+  void note_code(const Observation& stack);
+
+  const Capture& capture_;
+  const PassIndex& passes_;
+  AttrId stack_trace_ = AttrId::kNone;
+  std::unordered_map<UnitId, TrueSource> known_;
+  std::unordered_map<UnitId, bool> deciding_;
+  std::unordered_map<SourceKey, TextId, SourceKeyHash> codes_;
+};
+
+}  // namespace kerntrail::analyse
