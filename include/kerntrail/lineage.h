@@ -12,6 +12,7 @@
 
 #include "kerntrail/capture.h"
 #include "kerntrail/options.h"
+#include "kerntrail/verify.h"
 
 namespace kerntrail {
 
@@ -29,12 +30,13 @@ enum class EdgeKind : std::uint8_t {
 enum class Evidence : std::uint8_t {
   kIdentity,     // it is the same object
   kLink,         // two sides of one observed call
+  kWitness,      // the unit was seen working for the node (level truth)
   kBundleOrder,  // place in the bundle of its kernel (ambiguous where the debug handles of the two disagree)
   kStackTrace,   // the unit's own stack trace names the source line
   kFromNode,     // the node's own `from_node` chain
+  kBirth,        // a pass, a copy or an interpreter was seen making the node of others
   kOrigins,      // the `origins` that the compiler keeps
   kHandle,       // equal debug handle ids
-  kBirth,        // a pass, a copy or an interpreter was seen making the node of others
   kClaim,        // the compiler's claim about a kernel
   kLocation,     // equal user source location
   kSibling,      // the unit has no source; the units lowered together with it have
@@ -68,11 +70,22 @@ struct LineageLayer {
   std::string key, title;
 };
 
+// The compiler says that a node of the lineage comes from a unit, and the witness contradicts: no edge says so.
+struct ContradictedClaim {
+  std::uint32_t node = 0;          // index into Lineage::nodes
+  UnitId claimed = UnitId::kNone;
+  std::string name, detail;        // of the claimed unit
+  Support support = Support::kNowhere;
+};
+
 struct Lineage {
   CompileId compile = CompileId::kNone;
   std::vector<LineageLayer> layers;  // the first is the source layer
   std::vector<LineageNode> nodes;  // by layer, then in the stage's order (sources: by file and line)
   std::vector<LineageEdge> edges;  // by layer of `to`, then by `from`, then by `to`
+  bool witnessed = false;  // some unit has a witness: what rests on the compiler's word alone is worth a mark
+  std::vector<ContradictedClaim> contradicted;  // by node
+  std::vector<Rewrite> rewrites;  // of its FX nodes, in order: where edges and the node's own fields disagree
 };
 
 std::string_view edge_kind_name(EdgeKind v);

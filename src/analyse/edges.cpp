@@ -6,6 +6,7 @@
 
 #include "analyse/handles.h"
 #include "analyse/pass_index.h"
+#include "analyse/trusted.h"
 
 namespace kerntrail {
 
@@ -23,15 +24,16 @@ struct EvidenceRow {
 };
 
 // By Evidence. Derived: nothing recorded says so, it follows from equal locations or from the graph.
-constexpr std::array<EvidenceRow, 12> kEvidence{{
+constexpr std::array<EvidenceRow, 13> kEvidence{{
     {"identity", Strength::kExact},
     {"link", Strength::kExact},
+    {"witness", Strength::kExact},
     {"bundle-order", Strength::kExact},
     {"stack-trace", Strength::kRecorded},
     {"from-node", Strength::kRecorded},
-    {"origins", Strength::kRecorded},
-    {"handle", Strength::kRecorded},
     {"birth", Strength::kRecorded},
+    {"origins", Strength::kClaimed},
+    {"handle", Strength::kClaimed},
     {"claim", Strength::kClaimed},
     {"location", Strength::kDerived},
     {"sibling", Strength::kDerived},
@@ -59,7 +61,11 @@ Evidence weaker(Evidence a, Evidence b) { return std::max(a, b); }
 }  // namespace
 
 EdgeFinder::EdgeFinder(const Capture& capture, const Pipeline& pipeline)
-    : capture_(capture), pipeline_(pipeline), names_(capture) {
+    : capture_(capture),
+      pipeline_(pipeline),
+      names_(capture),
+      witness_(capture, pipeline.compile),
+      support_(capture, witness_, pipeline.compile) {
   index_columns();
   index_links();
   index_births();
@@ -72,6 +78,12 @@ EdgeFinder::EdgeFinder(const Capture& capture, const Pipeline& pipeline)
 UnitId EdgeFinder::kernel_of(UnitId file) const {
   auto found = kernel_of_.find(file);
   return found == kernel_of_.end() ? UnitId::kNone : found->second;
+}
+
+const std::vector<UnitId>& EdgeFinder::claimed(UnitId kernel) const {
+  static const std::vector<UnitId> kNothing;
+  auto found = claimed_.find(kernel);
+  return found == claimed_.end() ? kNothing : found->second;
 }
 
 void EdgeFinder::index_columns() {
@@ -269,6 +281,24 @@ void EdgeFinder::add_refs(Tier& tier, UnitId unit, AttrId attr, SnapshotId snaps
   }
 }
 
+// The nodes that the unit was seen working for, and of those that the compiler names beside them the views that it
+// looks through. What the witness contradicts leads nowhere.
+void EdgeFinder::add_origins(Tier& tier, UnitId unit, SnapshotId snapshot) const {
+  Tier claimed;
+  add_refs(claimed, unit, names_["origins"], snapshot, Evidence::kOrigins);
+  if (claimed.empty()) add_refs(claimed, unit, names_["buffer_origins"], snapshot, Evidence::kOrigins);
+  const Work* work = witness_.of(unit);
+  if (work == nullptr || work->empty()) {
+    tier.insert(tier.end(), claimed.begin(), claimed.end());
+    return;
+  }
+  for (const auto& [node, support] : *work) tier.push_back({node, Evidence::kWitness});
+  for (const Fact& fact : claimed) {
+    const bool known = std::any_of(work->begin(), work->end(), [&](const auto& one) { return one.first == fact.from; });
+    if (!known && !contradicts(support_.support(unit, fact.from))) tier.push_back(fact);
+  }
+}
+
 // What is known of where a unit comes from, best first. The first tier that leads anywhere answers.
 std::vector<EdgeFinder::Tier> EdgeFinder::tiers(UnitId unit, SnapshotId snapshot) const {
   std::vector<Tier> result(7);
@@ -284,9 +314,11 @@ std::vector<EdgeFinder::Tier> EdgeFinder::tiers(UnitId unit, SnapshotId snapshot
     result[4] = found->second;
     return result;
   }
-  add_refs(result[4], unit, names_["from_node"], snapshot, Evidence::kFromNode);
-  add_refs(result[4], unit, names_["origins"], snapshot, Evidence::kOrigins);
-  if (result[4].empty()) add_refs(result[4], unit, names_["buffer_origins"], snapshot, Evidence::kOrigins);
+  // What a pass wrote over it names another node.
+  if (const Observation* chain = trusted_value(capture_, unit, names_["from_node"], snapshot).value) {
+    for (UnitId ref : chain->refs) result[4].push_back({ref, Evidence::kFromNode});
+  }
+  add_origins(result[4], unit, snapshot);
   if (auto found = born_of_.find(unit); found != born_of_.end()) result[5] = found->second;
   if (auto found = claimed_.find(unit); found != claimed_.end()) {
     for (UnitId claimed : found->second) result[6].push_back({claimed, Evidence::kClaim});
@@ -354,12 +386,12 @@ std::vector<Parent> EdgeFinder::by_location(UnitId unit, SnapshotId snapshot, st
   auto [place, fresh] = locations_.try_emplace(from);
   if (fresh) {
     for (const ColumnUnit& other : pipeline_.columns[from].units) {
-      if (auto source = source_of(capture_, names_["stack_trace"], other.unit, other.snapshot)) {
+      if (auto source = trusted_source(capture_, names_["stack_trace"], other.unit, other.snapshot)) {
         place->second[source->key].push_back(other.unit);
       }
     }
   }
-  auto source = source_of(capture_, names_["stack_trace"], unit, snapshot);
+  auto source = trusted_source(capture_, names_["stack_trace"], unit, snapshot);
   if (!source) return {};
   auto found = place->second.find(source->key);
   if (found == place->second.end()) return {};

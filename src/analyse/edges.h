@@ -12,6 +12,8 @@
 
 #include "analyse/pipeline.h"
 #include "analyse/sources.h"
+#include "analyse/support.h"
+#include "analyse/witness.h"
 #include "kerntrail/capture.h"
 #include "kerntrail/lineage.h"
 
@@ -38,6 +40,10 @@ class EdgeFinder {
   UnitId kernel_of(UnitId file) const;
   // Files whose place in the bundle and whose handle id name different OpSpecs, in bundle order.
   const std::vector<UnitId>& disagreeing_files() const { return disagreeing_; }
+  const WitnessIndex& witness() const { return witness_; }
+  const SupportFinder& support() const { return support_; }
+  // What the compiler says that a kernel comes from.
+  const std::vector<UnitId>& claimed(UnitId kernel) const;
 
  private:
   struct Fact {
@@ -58,6 +64,7 @@ class EdgeFinder {
   void index_reverse();
   std::vector<Tier> tiers(UnitId unit, SnapshotId snapshot) const;
   void add_refs(Tier& tier, UnitId unit, AttrId attr, SnapshotId snapshot, Evidence evidence) const;
+  void add_origins(Tier& tier, UnitId unit, SnapshotId snapshot) const;
   std::vector<Parent> follow(const Tier& tier, std::size_t to, std::size_t from);
   std::vector<Parent> follow_fact(const Fact& fact, std::size_t to, std::size_t from);
   std::vector<Parent> by_location(UnitId unit, SnapshotId snapshot, std::size_t from);
@@ -69,6 +76,8 @@ class EdgeFinder {
   const Capture& capture_;
   const Pipeline& pipeline_;
   AttrNames names_;
+  WitnessIndex witness_;
+  SupportFinder support_;
   std::unordered_map<UnitId, std::vector<std::size_t>> columns_of_;   // ascending
   std::unordered_map<UnitId, SnapshotId> last_look_;                  // at the unit's last column
   std::unordered_map<UnitId, std::vector<UnitId>> linked_from_;  // sides `from` of links whose `to` holds the unit

@@ -13,6 +13,7 @@
 #include "analyse/lineage_passes.h"
 #include "analyse/pass_index.h"
 #include "analyse/pipeline.h"
+#include "analyse/trusted.h"
 #include "base/strings.h"
 
 namespace kerntrail {
@@ -54,6 +55,7 @@ Lineage LineageBuilder::build() {
   for (std::size_t i = 0; i < columns_.size(); ++i) connect_layer(i);
   place_sources();
   name_kinds();
+  add_contradicted();
   return std::move(result_);
 }
 
@@ -143,7 +145,7 @@ const std::vector<LineageBuilder::SourceParent>& LineageBuilder::sources(std::si
   auto [place, fresh] = sources_.try_emplace({column, p});
   if (!fresh) return place->second;
   const ColumnUnit& unit = pipeline_.columns[column].units[p];
-  if (auto own = source_of(capture_, names_["stack_trace"], unit.unit, unit.snapshot)) {
+  if (auto own = trusted_source(capture_, names_["stack_trace"], unit.unit, unit.snapshot)) {
     place->second.push_back({*own, Evidence::kStackTrace, false});
     return place->second;
   }
@@ -234,6 +236,32 @@ void LineageBuilder::name_kinds() {
   });
 }
 
+// What the compiler says of the units shown, and the witness contradicts.
+void LineageBuilder::add_contradicted() {
+  const WitnessIndex& witness = edges_.witness();
+  result_.witnessed = !witness.empty();
+  if (!result_.witnessed) return;
+  const SnapshotId last = id_at<SnapshotId>(capture_.snapshots.size() - 1);
+  for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
+    const UnitId unit = result_.nodes[i].unit;
+    if (!has(unit) || witness.of(unit) == nullptr) continue;
+    std::vector<UnitId> claimed = edges_.claimed(unit);
+    for (std::string_view attr : {"origins", "buffer_origins"}) {
+      const Observation* seen = present(capture_, unit, names_[attr], last);
+      if (seen != nullptr) claimed.insert(claimed.end(), seen->refs.begin(), seen->refs.end());
+    }
+    std::set<UnitId> done;
+    for (UnitId node : claimed) {
+      if (!done.insert(node).second) continue;
+      const Support support = edges_.support().support(unit, node);
+      if (!contradicts(support)) continue;
+      const std::string_view op = short_target(capture_.text_of(node, "target", last));
+      result_.contradicted.push_back({static_cast<std::uint32_t>(i), node,
+                                      display_name(capture_, names_["name"], node, last), std::string(op), support});
+    }
+  }
+}
+
 EdgeKind LineageBuilder::kind_between(const Column& a, const Column& b, std::size_t out, std::size_t in) {
   if (b.key == "superdsc") return in > 1 ? EdgeKind::kFused : EdgeKind::kSerialised;
   if (b.key == "kernel" && in > 1) return EdgeKind::kFused;
@@ -253,9 +281,10 @@ Expected<std::vector<Lineage>> lineages(const Capture& capture, const AnalysisOp
     if (pipeline.columns.empty()) continue;
     result.push_back(analyse::LineageBuilder(capture, pipeline, std::move(columns)).build());
   }
-  if (options.passes) {
-    const analyse::PassIndex passes(capture);
-    for (Lineage& lineage : result) analyse::name_passes(capture, passes, lineage);
+  const analyse::PassIndex passes(capture);
+  for (Lineage& lineage : result) {
+    if (options.passes) analyse::name_passes(capture, passes, lineage);
+    analyse::find_rewrites(capture, passes, lineage);
   }
   return result;
 }
@@ -351,7 +380,7 @@ Lineage around(const Lineage& lineage, const std::vector<std::uint32_t>& start) 
   std::vector<bool> above(lineage.nodes.size(), false);
   for (std::uint32_t node : reach(lineage, start, true)) below[node] = true;
   for (std::uint32_t node : reach(lineage, start, false)) above[node] = true;
-  Lineage result{lineage.compile, lineage.layers, {}, {}};
+  Lineage result{lineage.compile, lineage.layers, {}, {}, lineage.witnessed, {}, {}};
   std::vector<std::uint32_t> place(lineage.nodes.size(), kOut);
   for (std::size_t i = 0; i < lineage.nodes.size(); ++i) {
     if (!below[i] && !above[i]) continue;
@@ -364,6 +393,16 @@ Lineage around(const Lineage& lineage, const std::vector<std::uint32_t>& start) 
     edge.from = place[edge.from];
     edge.to = place[edge.to];
     result.edges.push_back(edge);
+  }
+  for (ContradictedClaim claim : lineage.contradicted) {
+    if (place[claim.node] == kOut) continue;
+    claim.node = place[claim.node];
+    result.contradicted.push_back(std::move(claim));
+  }
+  std::set<UnitId> units;
+  for (const LineageNode& node : result.nodes) units.insert(node.unit);
+  for (const Rewrite& rewrite : lineage.rewrites) {
+    if (units.count(rewrite.node) != 0) result.rewrites.push_back(rewrite);
   }
   return result;
 }

@@ -37,6 +37,7 @@ class LineageBuilder {
   void add_edge(std::uint32_t from, std::uint32_t to, Evidence evidence, bool ambiguous);
   void place_sources();
   void name_kinds();
+  void add_contradicted();
   static EdgeKind kind_between(const Column& a, const Column& b, std::size_t out, std::size_t in);
 
   const Capture& capture_;

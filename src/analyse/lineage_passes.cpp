@@ -1,6 +1,9 @@
 #include "analyse/lineage_passes.h"
 
+#include <set>
+
 #include "analyse/pass_index.h"
+#include "analyse/trusted.h"
 
 namespace kerntrail::analyse {
 namespace {
@@ -39,6 +42,17 @@ void name_passes(const Capture& capture, const PassIndex& passes, Lineage& linea
     if (!has(unit) || edge.kind == EdgeKind::kSame || capture.units[index(unit)].kind != UnitKind::kFxNode) continue;
     const PassId pass = made_in(capture, passes, unit);
     if (has(pass)) edge.pass = path_of(capture, pass);
+  }
+}
+
+void find_rewrites(const Capture& capture, const PassIndex& passes, Lineage& lineage) {
+  TrueSources sources(capture, passes);
+  SiteTable sites(capture, passes);
+  std::set<UnitId> done;
+  for (const LineageNode& node : lineage.nodes) {
+    if (!has(node.unit) || capture.units[index(node.unit)].kind != UnitKind::kFxNode) continue;
+    if (!done.insert(node.unit).second) continue;
+    if (auto rewrite = rewrite_of(capture, sources, sites, node.unit)) lineage.rewrites.push_back(std::move(*rewrite));
   }
 }
 

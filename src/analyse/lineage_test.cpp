@@ -88,7 +88,7 @@ TEST(Lineage, EachEdgeSaysItsKindAndEvidence) {
   EXPECT_EQ(edge("fx_pre_grad:x", "fx_post_grad:mm_default_1"), "decomposed sibling derived");
   EXPECT_EQ(edge("fx_pre_grad:x", "fx_post_grad:add_tensor_1"), "decomposed producer derived");
   EXPECT_EQ(edge("fx_pre_grad:x_1", "fx_post_grad:relu"), "copied from-node recorded");
-  EXPECT_EQ(edge("fx_post_grad:relu", "ir_pre_pass:op2"), "lowered origins recorded");
+  EXPECT_EQ(edge("fx_post_grad:relu", "ir_pre_pass:op2"), "lowered origins claimed");
   EXPECT_EQ(edge("ir_pre_pass:op2", "ir_post_pass:op2"), "same identity exact");
   EXPECT_EQ(edge("ir_post_pass:op2", "op_spec:op2"), "lowered link exact");
   EXPECT_EQ(edge("op_spec:op2", "superdsc:sdsc_fused_addmm_linear_relu_0"), "fused bundle-order exact");

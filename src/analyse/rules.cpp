@@ -17,10 +17,14 @@ constexpr std::array kAxes{
     Axis{"observer", "Rules for passes over IR",
          "Checked on every operation that a pass made, changed or took away; each broken rule is reported, several a "
          "pass and operation."},
+    Axis{"witness", "What a unit does for a node or line",
+         "One a claim of `kerntrail verify`, and one a node or line that the unit works for without anybody saying so "
+         "(missed). The strongest that holds, strongest first here."},
     Axis{"evidence", "What an edge of the lineage rests on",
          "One an edge. `kerntrail lineage` writes [word] behind a unit where the edge to it was only claimed or "
          "derived, "
-         "or is ambiguous; all other edges go without a tag. `--format json` has the word and its strength for every "
+         "or is ambiguous; all other edges go without a tag. Where nothing was witnessed, all that the compiler says of "
+         "its operations goes without one too. `--format json` has the word and its strength for every "
          "edge, strongest first here."},
 };
 
@@ -100,6 +104,11 @@ constexpr std::array kRules{
          "A buffer before and after the passes that change it in place.", "Nothing."},
     Rule{"evidence", "link", "The two sides of one call that was watched. Exact.",
          "A buffer and the device operation that was made for it.", "Nothing."},
+    Rule{"evidence", "witness",
+         "The unit was seen working for the node: while its code was traced and written, that node's closure was the "
+         "innermost one running. Exact.",
+         "A buffer and the relu that one of its operations is for.",
+         "Nothing. What the compiler claims against it is listed below the lineage, not drawn."},
     Rule{"evidence", "bundle-order",
          "Its place in the bundle of its kernel. Exact; ambiguous where its handle disagrees.",
          "File sdsc_2 is the third operation of its kernel.", "Where it is ambiguous: compare the handle in the file."},
@@ -107,15 +116,16 @@ constexpr std::array kRules{
          "A traced node and the line that called it.", "Nothing."},
     Rule{"evidence", "from-node", "The node's own `from_node` chain names the earlier node. Recorded by the compiler.",
          "mm, whose chain says addmm.", "Nothing."},
-    Rule{"evidence", "origins", "The `origins` that the compiler keeps. Recorded.",
-         "A buffer and the FX nodes it was lowered from.", "Nothing."},
-    Rule{"evidence", "handle", "Equal ids in the debug handles of both. Recorded.", "An OpSpec and a file.",
-         "Nothing."},
     Rule{"evidence", "birth",
          "A pass, a copy or an interpreter was seen making the unit of others. Recorded here, at the moment it was "
          "made.",
          "The two nodes into which a pass split an addmm.",
          "Nothing. Ambiguous where a pattern matched several nodes: the pattern stands for all of them."},
+    Rule{"evidence", "origins", "The `origins` that the compiler keeps. Claimed: level truth checks them.",
+         "A buffer and the FX nodes it was lowered from.",
+         "Where other units have a witness: the node is a view that this unit looks through, or the unit has none."},
+    Rule{"evidence", "handle", "Equal ids in the debug handles of both. Claimed.", "An OpSpec and a file.",
+         "Nothing."},
     Rule{"evidence", "claim", "The compiler's own word about a kernel. Claimed: it is not checked.",
          "The nodes in the comment above a generated kernel.", "Compare it with the operations of the kernel."},
     Rule{"evidence", "location", "Both name the same line of the user's source. Derived.",
@@ -131,8 +141,28 @@ constexpr std::array kRules{
          "Read it as: works on what this line computed. `kerntrail drops` says where its own source went."},
     Rule{"evidence", "ambiguous",
          "Not a kind of evidence but added to one: several units answer to it, at least one is the source, all are "
-         "shown. A dotted line in Mermaid, a dashed one in DOT.",
+         "shown. A dotted line in Mermaid, a dashed one in DOT, as what is derived or only claimed has beside units "
+         "with a witness.",
          "A pattern that matched nineteen nodes and made one.", "Look at the lines of all of them."},
+    Rule{"witness", "computes", "It calculates for it: the claim is right.",
+         "A kernel, and the relu that one of its lines calculates.", "Nothing."},
+    Rule{"witness", "constant", "It holds the constant that it stands for, and calculates nothing for it.",
+         "A kernel, and the factor 2 of a product.", "Nothing."},
+    Rule{"witness", "moves", "It reads, writes or hands on a value for it, no more.",
+         "A kernel, and the clone that it stores.", "Nothing."},
+    Rule{"witness", "index",
+         "A view or an index expression: it shapes where the unit reads and writes, and no line calculates for it.",
+         "A kernel, and the permute through which it reads its input.", "Nothing; the unit does no work for it."},
+    Rule{"witness", "control", "An assertion or the like is printed for it.",
+         "A kernel, and the check of an index.", "Nothing."},
+    Rule{"witness", "elsewhere", "Nothing in it is for this, and other units do the work: the claim is contradicted.",
+         "A call of a matrix product that claims the sin of the kernel before it.",
+         "Do not look for this node's time or error here; look at the units named beside it."},
+    Rule{"witness", "nowhere",
+         "Nothing in it is for this, and no unit does the work: the claim is contradicted. The node was folded away, or "
+         "the line is named only because a pass wrote it onto another node.",
+         "A sin that names the line of a removed addition of zeros.",
+         "Read the pass beside it: it wrote one node's provenance onto another."},
     Rule{"observer", "a", "An operation may not lose any of its `origins`.",
          "Rebuilding a buffer with one origin of two.",
          "Union the old origins into the new buffer, or declare the pass with kind `remaps`."},

@@ -18,7 +18,10 @@ std::string embedded_line(const Capture& capture, std::string_view file, std::in
 }  // namespace
 
 std::optional<SourceLine> source_of(const Capture& capture, AttrId stack_trace, UnitId unit, SnapshotId snapshot) {
-  const Observation* seen = present(capture, unit, stack_trace, snapshot);
+  return source_in(capture, present(capture, unit, stack_trace, snapshot));
+}
+
+std::optional<SourceLine> source_in(const Capture& capture, const Observation* seen) {
   if (seen == nullptr || !has(seen->loc)) return std::nullopt;
   const Loc* loc = capture.innermost_user(seen->loc);
   if (loc == nullptr || !has(loc->text) || loc->line <= 0) return std::nullopt;

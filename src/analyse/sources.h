@@ -34,6 +34,8 @@ struct SourceLine {
 
 // From the unit's `stack_trace`; nothing when it has none that names a line.
 std::optional<SourceLine> source_of(const Capture& capture, AttrId stack_trace, UnitId unit, SnapshotId snapshot);
+// From a stack as seen; nothing for a null one.
+std::optional<SourceLine> source_in(const Capture& capture, const Observation* stack);
 // Last non-blank line of a stack as found that is no caret line: the code text where no location could be made.
 std::string_view last_code_line(std::string_view stack);
 

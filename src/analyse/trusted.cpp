@@ -1,5 +1,7 @@
 #include "analyse/trusted.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "analyse/values.h"
@@ -35,6 +37,10 @@ TrustedValue trusted_value(const Capture& capture, UnitId unit, AttrId attr, Sna
     }
   });
   return result;
+}
+
+std::optional<SourceLine> trusted_source(const Capture& capture, AttrId stack_trace, UnitId unit, SnapshotId until) {
+  return source_in(capture, trusted_value(capture, unit, stack_trace, until).value);
 }
 
 TrueSources::TrueSources(const Capture& capture, const PassIndex& passes) : capture_(capture), passes_(passes) {
@@ -106,6 +112,21 @@ bool TrueSources::decide(UnitId unit, std::vector<UnitId>& needed) {
   deciding_.erase(unit);
   known_.emplace(unit, std::move(result));
   return true;
+}
+
+std::optional<Rewrite> rewrite_of(const Capture& capture, TrueSources& sources, SiteTable& sites, UnitId node) {
+  const TrueSource& source = sources.of(node);
+  if (!source.named || source.lines.empty()) return std::nullopt;
+  if (std::find(source.lines.begin(), source.lines.end(), *source.named) != source.lines.end()) return std::nullopt;
+  const auto text = [&](const SourceKey& line) { return fmt::format("{}:{}", capture.text(line.file), line.line); };
+  Rewrite out{node, {}, text(*source.named), !has(source.overwritten), {}, {}};
+  for (const SourceKey& line : source.lines) out.was.push_back(text(line));
+  if (has(source.overwritten)) {
+    const DropSite& site = sites[sites.change(source.overwritten)];
+    out.pass = site.title;
+    out.place = site.place;
+  }
+  return out;
 }
 
 }  // namespace kerntrail::analyse

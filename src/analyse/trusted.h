@@ -7,10 +7,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyse/drop_sites.h"
 #include "analyse/pass_index.h"
 #include "analyse/pipeline.h"
 #include "analyse/sources.h"
 #include "kerntrail/capture.h"
+#include "kerntrail/verify.h"
 
 namespace kerntrail::analyse {
 
@@ -22,6 +24,9 @@ struct TrustedValue {
 // The last value up to a look that says at least what the unit was made with. A pass that gives a node another target
 // may give it another source too.
 TrustedValue trusted_value(const Capture& capture, UnitId unit, AttrId attr, SnapshotId until);
+
+// The source line of a unit by its own stack, as it was before anything overwrote it.
+std::optional<SourceLine> trusted_source(const Capture& capture, AttrId stack_trace, UnitId unit, SnapshotId until);
 
 struct TrueSource {
   std::vector<SourceKey> lines;                // each once; empty where nothing leads to any
@@ -50,5 +55,8 @@ class TrueSources {
   std::unordered_map<UnitId, bool> deciding_;
   std::unordered_map<SourceKey, TextId, SourceKeyHash> codes_;
 };
+
+// Where the line that a node names in the end is none of those it was made from; nothing where it is.
+std::optional<Rewrite> rewrite_of(const Capture& capture, TrueSources& sources, SiteTable& sites, UnitId node);
 
 }  // namespace kerntrail::analyse

@@ -241,24 +241,12 @@ class Verifier {
   std::uint32_t rewrite_of(UnitId node) {
     const auto [place, fresh] = rewrite_at_.try_emplace(node, kNoIndex);
     if (!fresh) return place->second;
-    const TrueSource& source = sources_.of(node);
-    if (!source.named || source.lines.empty()) return kNoIndex;
-    if (std::find(source.lines.begin(), source.lines.end(), *source.named) != source.lines.end()) return kNoIndex;
-    Rewrite out{node, {}, line_text(*source.named), !has(source.overwritten), {}, {}};
-    for (const SourceKey& line : source.lines) out.was.push_back(line_text(line));
-    if (has(source.overwritten)) {
-      const DropSite& site = sites_[sites_.change(source.overwritten)];
-      out.pass = site.title;
-      out.place = site.place;
-    }
+    auto out = analyse::rewrite_of(capture_, sources_, sites_, node);
+    if (!out) return kNoIndex;
     place->second = static_cast<std::uint32_t>(result_.rewrites.size());
-    result_.rewrites.push_back(std::move(out));
+    result_.rewrites.push_back(std::move(*out));
     label(node);
     return place->second;
-  }
-
-  std::string line_text(const SourceKey& line) const {
-    return fmt::format("{}:{}", capture_.text(line.file), line.line);
   }
 
   void add_rows() {

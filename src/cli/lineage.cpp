@@ -27,10 +27,11 @@ constexpr std::string_view kDescription =
     "  [location]          both name the same source line\n"
     "  [producer]          no source of its own: the nearest unit with one whose value it consumes\n"
     "  [sibling]           no source of its own: lowered together with a unit that has one\n"
-    "  [claim]             the compiler's word on a kernel\n"
+    "  [claim], [origins]  the compiler's word, not checked by a witness (captures of level truth have one)\n"
     "  [..., ambiguous]    one of several that answer to it; all are shown\n"
     "  [birth, ambiguous]  it was seen being made by a pattern that matched several\n"
-    "No tag: the compiler's own record, or seen to be the same. kerntrail rules says more.";
+    "No tag: recorded, seen to be the same, or seen by the witness. Below the tree: what the compiler claims and the\n"
+    "witness contradicts, and nodes whose provenance a pass wrote over. kerntrail rules says more.";
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  kerntrail lineage run.ndjson                        every source line and what it became\n"

@@ -28,7 +28,8 @@ std::string lineage_dot(const Capture& capture, const std::vector<Lineage>& line
                          clusters[layer]);
     }
     for (const LineageEdge& edge : lineage.edges) {
-      const bool weak = edge.strength == Strength::kDerived || edge.ambiguous;
+      const bool weak = edge.strength == Strength::kDerived || edge.ambiguous ||
+                        (edge.strength == Strength::kClaimed && lineage.witnessed);
       const std::string label =
           edge.pass.empty() ? std::string() : fmt::format(", label=\"{}\"", dot_string(edge.pass));
       out += fmt::format("  n{} -> n{} [tooltip=\"{}, {}\"{}{}];\n", base + edge.from, base + edge.to,
@@ -51,7 +52,7 @@ std::string lineage_mermaid(const std::vector<Lineage>& lineages) {
       }
       out += drawing.blocks[i];
     }
-    if (drawing.has_ambiguous) out += "%% dotted: ambiguous, one of several that the evidence names\n";
+    if (drawing.has_weak) out += "%% dotted: ambiguous, derived, or nothing but the compiler's word\n";
     if (drawing.left_out_edges > 0 || drawing.left_out_nodes > 0) {
       out += fmt::format("%% compile {}: {} nodes and {} edges are left out\n", compile_name(lineage.compile),
                          drawing.left_out_nodes, drawing.left_out_edges);

@@ -120,6 +120,25 @@ void write_lineage(base::JsonWriter& json, const Capture& capture, const Lineage
     json.end_object();
   }
   json.end_array();
+  json.member("witnessed", lineage.witnessed);
+  json.key("contradicted").begin_array();
+  for (const ContradictedClaim& claim : lineage.contradicted) {
+    json.begin_object();
+    json.member("node", claim.node);
+    json.member("claimed", unit_name(capture, claim.claimed));
+    json.member("name", claim.name);
+    json.member("witness", support_name(claim.support));
+    json.end_object();
+  }
+  json.end_array();
+  json.key("rewrites").begin_array();
+  for (const Rewrite& rewrite : lineage.rewrites) {
+    json.begin_object();
+    json.member("unit", unit_name(capture, rewrite.node));
+    write_rewrite(json, rewrite);
+    json.end_object();
+  }
+  json.end_array();
   json.end_object();
 }
 

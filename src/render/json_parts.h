@@ -16,6 +16,8 @@ void write_matrix(base::JsonWriter& json, const Capture& capture, const Matrix& 
 void write_drops(base::JsonWriter& json, const Drops& drops);
 // `part` of a verify document.
 void write_verification(base::JsonWriter& json, const Verification& one);
+// Members of an open object.
+void write_rewrite(base::JsonWriter& json, const Rewrite& rewrite);
 void write_lineage(base::JsonWriter& json, const Capture& capture, const Lineage& lineage);
 
 }  // namespace kerntrail::render

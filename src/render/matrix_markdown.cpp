@@ -89,8 +89,8 @@ std::string lineage_fences(const Lineage& lineage) {
     out += "```mermaid\n" + drawing.blocks[i] + "```\n";
     if (i + 1 < drawing.blocks.size()) out += "\n";
   }
-  if (drawing.has_ambiguous)
-    out += "\nDotted: ambiguous, one of several that the evidence names (`kerntrail rules` explains).\n";
+  if (drawing.has_weak)
+    out += "\nDotted: ambiguous, derived, or nothing but the compiler's word (`kerntrail rules` explains).\n";
   if (drawing.left_out_edges > 0 || drawing.left_out_nodes > 0) {
     out += fmt::format("\nLeft out of the drawings: {} and {}. `kerntrail lineage --format json` has all of them.\n",
                        base::counted(drawing.left_out_nodes, "node"), base::counted(drawing.left_out_edges, "edge"));

@@ -127,6 +127,11 @@ class Splitter {
   Part open_;
 };
 
+// Nothing recorded says so, or several answer to it, or nothing but the compiler's word where others have a witness.
+bool is_weak(const LineageEdge& edge, bool witnessed) {
+  return edge.ambiguous || edge.strength == Strength::kDerived || (edge.strength == Strength::kClaimed && witnessed);
+}
+
 std::string draw(const Lineage& lineage, const Part& part) {
   std::string out = "flowchart LR\n";
   for (std::uint32_t layer = 0; layer < lineage.layers.size(); ++layer) {
@@ -143,7 +148,7 @@ std::string draw(const Lineage& lineage, const Part& part) {
   for (std::size_t e : part.edges) {
     const LineageEdge& edge = lineage.edges[e];
     const std::string label = edge.pass.empty() ? std::string() : fmt::format("|\"{}\"|", mermaid_label(edge.pass));
-    out += fmt::format("  n{} {}{} n{}\n", edge.from, edge.ambiguous ? "-.->" : "-->", label, edge.to);
+    out += fmt::format("  n{} {}{} n{}\n", edge.from, is_weak(edge, lineage.witnessed) ? "-.->" : "-->", label, edge.to);
   }
   return out;
 }
@@ -174,8 +179,8 @@ MermaidDrawing draw_mermaid(const Lineage& lineage, std::size_t max_blocks) {
     edges.insert(parts[i].edges.begin(), parts[i].edges.end());
     result.blocks.push_back(draw(lineage, parts[i]));
   }
-  result.has_ambiguous =
-      std::any_of(edges.begin(), edges.end(), [&](std::size_t e) { return lineage.edges[e].ambiguous; });
+  result.has_weak =
+      std::any_of(edges.begin(), edges.end(), [&](std::size_t e) { return is_weak(lineage.edges[e], lineage.witnessed); });
   result.left_out_nodes = result.nodes - nodes.size();
   result.left_out_edges = result.edges - edges.size();
   return result;

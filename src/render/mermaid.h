@@ -17,7 +17,7 @@ inline constexpr std::size_t kMermaidBlocks = 12;  // of one lineage in a report
 struct MermaidDrawing {
   std::vector<std::string> blocks;  // each a whole flowchart, ending with a line break
   std::size_t nodes = 0, edges = 0;  // of the lineage
-  bool has_ambiguous = false;  // an edge drawn dotted
+  bool has_weak = false;  // an edge is drawn dotted: ambiguous, derived, or claimed where others have a witness
   std::size_t left_out_nodes = 0, left_out_edges = 0;  // in no block
 };
 

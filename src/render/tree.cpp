@@ -61,10 +61,12 @@ class Tree {
     return dim(visible(short_title(lineage_.layers[node.layer].title))) + "  " + visible(node_label(node));
   }
 
-  // Exact and recorded links go without saying.
+  // Exact and recorded links go without saying; where nothing has a witness, so does the compiler's own word.
   std::string why(const LineageEdge& edge) const {
     const std::string pass = edge.pass.empty() ? "" : dim(fmt::format("  <{}>", visible(edge.pass)));
-    if (edge.strength != Strength::kDerived && edge.strength != Strength::kClaimed && !edge.ambiguous) return pass;
+    const bool claimed =
+        edge.strength == Strength::kClaimed && (lineage_.witnessed || edge.evidence == Evidence::kClaim);
+    if (edge.strength != Strength::kDerived && !claimed && !edge.ambiguous) return pass;
     return pass + dim(fmt::format("  [{}{}]", evidence_name(edge.evidence), edge.ambiguous ? ", ambiguous" : ""));
   }
 
@@ -92,6 +94,33 @@ bool same_as_one_above(const Lineage& lineage, std::uint32_t node, const std::ve
   });
 }
 
+// What the compiler says otherwise. `name` tells nodes apart where several are shown.
+std::string doubts(const Capture& capture, const Lineage& lineage) {
+  std::string out;
+  for (const ContradictedClaim& claim : lineage.contradicted) {
+    const LineageNode& node = lineage.nodes[claim.node];
+    out += fmt::format("  {} ({}) is claimed to come from {} ({}){}\n", visible(node.name),
+                       unit_name(capture, node.unit), visible(claim.name), unit_name(capture, claim.claimed),
+                       claim.support == Support::kElsewhere ? ", which others work for" : ", which nothing works for");
+  }
+  if (!out.empty()) out = "Claimed by the compiler, contradicted by the witness:\n" + out;
+  std::string rewritten;
+  for (const Rewrite& rewrite : lineage.rewrites) {
+    const auto node = std::find_if(lineage.nodes.begin(), lineage.nodes.end(),
+                                   [&](const LineageNode& n) { return n.unit == rewrite.node; });
+    if (node == lineage.nodes.end()) continue;
+    rewritten += fmt::format("  {} ({}) was made from {}, and names {} {}", visible(node->name),
+                             unit_name(capture, rewrite.node), visible(base::join(rewrite.was, ", ")),
+                             visible(rewrite.now), rewrite.at_birth ? "from the first" : "since");
+    if (!rewrite.pass.empty()) rewritten += " " + visible(rewrite.pass);
+    if (!rewrite.place.empty()) rewritten += ", " + visible(rewrite.place);
+    rewritten += "\n";
+  }
+  if (!rewritten.empty())
+    out += "Provenance that was written over; edges show what a node was made from:\n" + rewritten;
+  return out;
+}
+
 }  // namespace
 
 std::string lineage_tree(const Capture& capture, const std::vector<Lineage>& lineages, const TreeStyle& style) {
@@ -112,6 +141,7 @@ std::string lineage_tree(const Capture& capture, const std::vector<Lineage>& lin
     }
     sourceless = rest.take();
     if (!sourceless.empty()) out += "Without a source line:\n" + sourceless;
+    out += doubts(capture, lineage);
   }
   return out;
 }
@@ -143,6 +173,7 @@ std::string query_tree(const Capture& capture, const Lineage& lineage, const std
       out += "becomes nothing that was seen\n";
     }
   }
+  if (const std::string other = doubts(capture, around(lineage, start)); !other.empty()) out += "\n" + other;
   return out;
 }
 

@@ -109,11 +109,7 @@ class Writer {
   void rewrite(const Rewrite& v) {
     json_.begin_object();
     named("node", v.node);
-    list("was", v.was, [&](const std::string& line) { json_.value(line); });
-    json_.member("now", v.now);
-    json_.member("at_birth", v.at_birth);
-    if (!v.pass.empty()) json_.member("pass", v.pass);
-    if (!v.place.empty()) json_.member("place", v.place);
+    write_rewrite(json_, v);
     json_.end_object();
   }
 
@@ -122,6 +118,16 @@ class Writer {
 };
 
 }  // namespace
+
+void write_rewrite(JsonWriter& json, const Rewrite& v) {
+  json.key("was").begin_array();
+  for (const std::string& line : v.was) json.value(line);
+  json.end_array();
+  json.member("now", v.now);
+  json.member("at_birth", v.at_birth);
+  if (!v.pass.empty()) json.member("pass", v.pass);
+  if (!v.place.empty()) json.member("place", v.place);
+}
 
 void write_verification(JsonWriter& json, const Verification& one) { Writer(json, one).write(); }
 

@@ -232,12 +232,16 @@ Seen& Seen::refs(std::string_view attr, std::vector<UnitId> refs, std::string_vi
 }
 
 Seen& Seen::from_node(std::string_view json, std::vector<UnitId> refs) {
+  return json_refs("from_node", json, std::move(refs));
+}
+
+Seen& Seen::json_refs(std::string_view attr, std::string_view json, std::vector<UnitId> refs) {
   Observation value;
   value.state = State::kPresent;
   value.python_type = builder_->recorder().text("list");
   value.text = builder_->recorder().json(json);
   value.refs = std::move(refs);
-  return add("from_node", value);
+  return add(attr, value);
 }
 
 Seen& Seen::stack(std::string_view file, std::int64_t line, std::string_view code, std::string_view function) {

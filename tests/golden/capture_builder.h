@@ -36,6 +36,8 @@ class CaptureBuilder {
     Seen(CaptureBuilder& builder, UnitId unit) : builder_(&builder) { value_.unit = unit; }
     Seen& text(std::string_view attr, std::string_view text, std::string_view python_type = "str");
     Seen& json(std::string_view attr, std::string_view json, std::string_view python_type = {});
+    // A JSON that speaks of units by their place in `refs`.
+    Seen& json_refs(std::string_view attr, std::string_view json, std::vector<UnitId> refs);
     Seen& refs(std::string_view attr, std::vector<UnitId> refs, std::string_view python_type = "OrderedSet");
     Seen& ref(std::string_view attr, UnitId ref) { return refs(attr, {ref}, "Node"); }
     // from_node: the JSON tree and the units it resolves to.

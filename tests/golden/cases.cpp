@@ -137,6 +137,7 @@ const std::vector<GoldenCase>& golden_cases() {
       {"empty_run", empty_run},
       {"stock_training", stock_training},
       {"lossy_passes", lossy_passes},
+      {"witnessed", witnessed},
   };
   return kCases;
 }

@@ -20,8 +20,9 @@ struct GoldenCase {
 // GoogleTest's name for a case; without it, its raw bytes, which differ from run to run.
 inline void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name; }
 
-// In a file of its own.
+// In files of their own.
 Built lossy_passes();
+Built witnessed();
 
 const std::vector<GoldenCase>& golden_cases();
 

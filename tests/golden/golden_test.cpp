@@ -13,6 +13,7 @@
 #include "render/markdown.h"
 #include "render/outputs.h"
 #include "render/rules_text.h"
+#include "render/verify_markdown.h"
 
 namespace kerntrail {
 namespace {
@@ -43,6 +44,10 @@ std::map<std::string, std::string> rendered(const testing::Built& built) {
   files["drops_by_line.md"] = render::drops_markdown(lost, DropGrouping::kLine, capture_state(capture));
   files["drops_by_unit.md"] = render::drops_markdown(lost, DropGrouping::kUnit, capture_state(capture));
   files["drops.json"] = render::drops_json(lost, DropGrouping::kPass, capture_state(capture));
+  if (const auto verified = verify(capture)) {
+    files["verify.md"] = render::verify_markdown(*verified, capture_state(capture));
+    files["verify.json"] = render::verify_json(*verified, capture_state(capture));
+  }
   files["report.md"] = render::report_markdown(report);
   files["report.json"] = render::report_json(capture, report);
   files["raw.json"] = need(render::raw_export(capture));
@@ -86,9 +91,12 @@ TEST(GoldenRules, TheDocumentIsTheTable) {
     ++words[std::string(rule["axis"].as_string())];
     for (const char* key : {"id", "meaning", "example", "action"}) EXPECT_FALSE(rule[key].as_string().empty()) << key;
   }
-  EXPECT_EQ(words,
-            (std::map<std::string, std::size_t>{
-                {"reason", kReasons}, {"quality", kQualities}, {"fate", kFates}, {"observer", 5}, {"evidence", 13}}));
+  EXPECT_EQ(words, (std::map<std::string, std::size_t>{{"reason", kReasons},
+                                                       {"quality", kQualities},
+                                                       {"fate", kFates},
+                                                       {"observer", 5},
+                                                       {"evidence", 14},
+                                                       {"witness", kSupports}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Golden, ::testing::ValuesIn(testing::golden_cases()),

@@ -12,6 +12,7 @@
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/report.h"
+#include "kerntrail/verify.h"
 
 namespace kerntrail::testing {
 namespace {
@@ -193,6 +194,45 @@ void expect_drops(const Drops& drops) {
   expect_groups(drops);
 }
 
+// Where anything was witnessed: verdicts sum to the rows, a node or line is judged once a claim, what is done elsewhere
+// says where.
+void expect_verdicts(const Capture& capture) {
+  const auto all = verify(capture);
+  if (!all) {
+    EXPECT_EQ(all.error().code, ErrorCode::kUnsupported);
+    return;
+  }
+  for (const Verification& one : *all) {
+    std::size_t nodes = 0, lines = 0, row_nodes = 0, row_lines = 0, row_units = 0;
+    for (const UnitVerdict& unit : one.units) {
+      nodes += unit.nodes.size();
+      lines += unit.lines.size();
+      std::set<UnitId> judged;
+      for (const NodeVerdict& node : unit.nodes) {
+        EXPECT_TRUE(judged.insert(node.node).second);
+        EXPECT_EQ(node.support == Support::kElsewhere, !node.elsewhere.empty());
+        EXPECT_TRUE(node.claimed || !contradicts(node.support)) << "missed, but nothing is done for it";
+      }
+      std::set<std::pair<std::string, std::int64_t>> places;
+      for (const LineVerdict& line : unit.lines) {
+        EXPECT_TRUE(places.insert({line.file, line.line}).second);
+        EXPECT_EQ(line.support == Support::kElsewhere, !line.elsewhere.empty());
+        EXPECT_TRUE(line.claimed || !contradicts(line.support));
+      }
+    }
+    for (const ScoreRow& row : one.rows) {
+      row_nodes += row.nodes.total() + row.nodes.missed;
+      row_lines += row.lines.total() + row.lines.missed;
+      row_units += row.units;
+      EXPECT_LE(row.lines.worked(), row.lines.right());
+      EXPECT_TRUE(row.nodes.precision() >= 0 && row.nodes.precision() <= 1);
+    }
+    EXPECT_EQ(nodes, row_nodes);
+    EXPECT_EQ(lines, row_lines);
+    EXPECT_EQ(one.units.size(), row_units);
+  }
+}
+
 }  // namespace
 
 void expect_drops(const Capture& capture) {
@@ -205,6 +245,7 @@ void expect_drops(const Capture& capture) {
 }
 
 void expect_invariants(const Capture& capture) {
+  expect_verdicts(capture);
   expect_drops(capture);
   for (const AnalysisOptions& options : {AnalysisOptions{}, AnalysisOptions{{"all"}, {}}}) {
     auto all = matrices(capture, options);

@@ -116,7 +116,7 @@ class Report:
             elif match := re.match(r'\s*(n\d+)\["(.*)"\]', line):
                 nodes[match.group(1)] = (layer, match.group(2))
         edges = set()
-        for source, target in re.findall(r"(n\d+) --> (n\d+)", block):
+        for source, target in re.findall(r"(n\d+) -\.?-> (n\d+)", block):
             edges.add((*nodes[source], *nodes[target]))
         return nodes, edges
 
