@@ -7,6 +7,7 @@
 
 #include "kerntrail/capture.h"
 #include "kerntrail/drops.h"
+#include "kerntrail/explain.h"
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/report.h"
@@ -19,6 +20,7 @@ std::string matrix_json(const Capture& capture, const std::vector<Matrix>& matri
 std::string lineage_json(const Capture& capture, const std::vector<Lineage>& lineages);
 std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state);
 std::string verify_json(const std::vector<Verification>& all, const CaptureState& state);
+std::string explain_json(const std::vector<Explanation>& all);
 std::string report_json(const Capture& capture, const Report& report);
 
 }  // namespace kerntrail::render

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kerntrail/capture.h"
+#include "kerntrail/explain.h"
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/options.h"
@@ -22,6 +23,9 @@ std::string lineage_tree(const Capture& capture, const std::vector<Lineage>& lin
 // What leads to `start` and what it leads to, as two trees.
 std::string query_tree(const Capture& capture, const Lineage& lineage, const std::vector<std::uint32_t>& start,
                        const TreeStyle& style = {});
+
+// Each explanation as a compiler would write its notes.
+std::string explain_text(const std::vector<Explanation>& all, const TreeStyle& style = {});
 
 std::string lineage_dot(const Capture& capture, const std::vector<Lineage>& lineages);
 // Each block is a flowchart of its own; with several, a comment line says which part it is.

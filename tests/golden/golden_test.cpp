@@ -48,6 +48,14 @@ std::map<std::string, std::string> rendered(const testing::Built& built) {
     files["verify.md"] = render::verify_markdown(*verified, capture_state(capture));
     files["verify.json"] = render::verify_json(*verified, capture_state(capture));
   }
+  std::vector<Explanation> explained;
+  for (std::size_t i = 0; i < capture.units.size(); ++i) {
+    if (capture.units[i].kind != UnitKind::kKernel) continue;
+    auto some = explain(capture, unit_name(capture, id_at<UnitId>(i)));
+    if (some) explained.insert(explained.end(), some->begin(), some->end());
+  }
+  files["explain.txt"] = render::explain_text(explained);
+  files["explain.json"] = render::explain_json(explained);
   files["report.md"] = render::report_markdown(report);
   files["report.json"] = render::report_json(capture, report);
   files["raw.json"] = need(render::raw_export(capture));

@@ -55,6 +55,7 @@ class Witnessed {
 
   Seen in_graph(std::size_t i, int line = 0) {
     std::vector<UnitId> inputs;
+    if (i == kAdd) inputs = {nodes_[kSin]};
     if (i == kMm) inputs = {nodes_[kSin]};
     if (i == kView) inputs = {nodes_[kMm]};
     if (i == kRelu) inputs = {nodes_[kView]};
