@@ -33,6 +33,7 @@ struct ExplainedLayer {
 struct BrokenLink {
   UnitId unit = UnitId::kNone;
   std::string id, name, stage;  // title
+  std::vector<std::string> also;  // other units of the stage, "name (id)", of which the same holds
   std::string field;  // the one that should lead on
   std::string reason;  // word of the axis `reason`; see kerntrail rules
   std::string meaning;  // its sentence

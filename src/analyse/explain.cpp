@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "analyse/handles.h"
 #include "analyse/pipeline.h"
@@ -133,13 +134,16 @@ class Explainer {
     return found == cells_.end() ? Cell{} : found->second;
   }
 
-  // Whether the compiler's own records lead along an edge. That a unit was seen being made is ours: it stands for a
-  // record only where the unit has a source line of its own.
+  bool names_a_line(UnitId unit) {
+    const Cell own = cell(unit, "stack_trace");
+    return own.found != nullptr && own.found->state == State::kPresent;
+  }
+
+  // Whether the compiler's own records lead along an edge. That a unit was seen being made is ours, equal lines are
+  // derived: they stand for a record only where the unit has a source line of its own.
   bool holds(const LineageEdge& edge) {
-    if (edge.strength == Strength::kDerived) return false;
-    if (edge.evidence != Evidence::kBirth) return true;
-    const Cell own = cell(lineage_.nodes[edge.to].unit, "stack_trace");
-    return own.found == nullptr || own.found->state == State::kPresent;
+    if (edge.strength != Strength::kDerived && edge.evidence != Evidence::kBirth) return true;
+    return names_a_line(lineage_.nodes[edge.to].unit);
   }
 
   void add_site(const Drops& drops, std::uint32_t site, BrokenLink& out) const {
@@ -155,12 +159,16 @@ class Explainer {
       if (!has(node.unit) || done.count(node.unit) != 0) continue;
       const bool led =
           std::any_of(into_[i].begin(), into_[i].end(), [&](std::size_t e) { return holds(lineage_.edges[e]); });
-      if (led) {
+      if (led || names_a_line(node.unit)) {
         done.insert(node.unit);  // at an earlier stage it is itself, led on
         continue;
       }
       done.insert(node.unit);
-      BrokenLink link{node.unit, id_of(i), node.name, lineage_.layers[node.layer].title, {}, {}, {}, {}, {}, {}, {}};
+      BrokenLink link;
+      link.unit = node.unit;
+      link.id = id_of(i);
+      link.name = node.name;
+      link.stage = lineage_.layers[node.layer].title;
       for (std::string_view field : leading_fields(capture_, node.unit)) {
         const auto [found, drops] = cell(node.unit, field);
         if (found == nullptr || found->state == State::kPresent) continue;
@@ -169,8 +177,20 @@ class Explainer {
         if (traced) break;
       }
       if (link.field.empty()) link.meaning = "Nothing recorded leads on from it.";
-      out.breaks.push_back(std::move(link));
+      add_break(std::move(link), out.breaks);
     }
+  }
+
+  // Units that lack the same for the same reason are one break.
+  static void add_break(BrokenLink link, std::vector<BrokenLink>& breaks) {
+    for (BrokenLink& known : breaks) {
+      if (std::tie(known.stage, known.field, known.reason, known.evidence, known.had, known.pass, known.place) !=
+          std::tie(link.stage, link.field, link.reason, link.evidence, link.had, link.pass, link.place))
+        continue;
+      known.also.push_back(fmt::format("{} ({})", link.name, link.id));
+      return;
+    }
+    breaks.push_back(std::move(link));
   }
 
   void describe(const Drops& drops, const FieldUnit& found, std::string_view field, BrokenLink& out) const {

@@ -123,6 +123,8 @@ class Text {
   void broken(const BrokenLink& link) {
     std::string text = fmt::format("the link breaks at {} ({}, {})", visible(link.name),
                                    visible(short_title(link.stage)), visible(link.id));
+    for (std::size_t i = 0; i < link.also.size() && i + 1 < kShown; ++i) text += ", " + visible(link.also[i]);
+    if (link.also.size() >= kShown) text += fmt::format(" and {} more", link.also.size() + 1 - kShown);
     if (!link.field.empty()) text += fmt::format(": {} {}", visible(link.field), link.reason);
     note("warning", text);
     under(visible(link.meaning));
@@ -214,6 +216,9 @@ void write_break(base::JsonWriter& json, const BrokenLink& link) {
   json.member("unit", link.id);
   json.member("name", link.name);
   json.member("stage", link.stage);
+  json.key("also").begin_array();
+  for (const std::string& unit : link.also) json.value(unit);
+  json.end_array();
   text(json, "field", link.field);
   text(json, "reason", link.reason);
   json.member("meaning", link.meaning);
