@@ -52,6 +52,7 @@ const std::vector<Verb>& verbs() {
       {"matrix", "which provenance field is there at which stage, on how many units", run_matrix},
       {"lineage", "from source lines to kernels and back", run_lineage},
       {"drops", "where provenance was lost: in which pass, by which line of the compiler, and why", run_drops},
+      {"analyse", "what the report's numbers mean: how values come about, where they go, caveats of this run", run_analyse},
       {"explain", "one kernel, unit, source line or handle: its chain, where it broke, why and by whom", run_explain},
       {"verify", "whether kernels really come from what the compiler says: claims against the witness", run_verify},
       {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},

@@ -29,6 +29,7 @@ int run_matrix(const std::vector<std::string>& arguments, Streams& streams);
 int run_lineage(const std::vector<std::string>& arguments, Streams& streams);
 int run_drops(const std::vector<std::string>& arguments, Streams& streams);
 int run_verify(const std::vector<std::string>& arguments, Streams& streams);
+int run_analyse(const std::vector<std::string>& arguments, Streams& streams);
 int run_explain(const std::vector<std::string>& arguments, Streams& streams);
 int run_rules(const std::vector<std::string>& arguments, Streams& streams);
 int run_export(const std::vector<std::string>& arguments, Streams& streams);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kerntrail/analysis.h"
 #include "kerntrail/capture.h"
 #include "kerntrail/drops.h"
 #include "kerntrail/explain.h"
@@ -20,6 +21,7 @@ std::string matrix_json(const Capture& capture, const std::vector<Matrix>& matri
 std::string lineage_json(const Capture& capture, const std::vector<Lineage>& lineages);
 std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state);
 std::string verify_json(const std::vector<Verification>& all, const CaptureState& state);
+std::string analysis_json(const Analysis& analysis);
 std::string explain_json(const std::vector<Explanation>& all);
 std::string report_json(const Capture& capture, const Report& report);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kerntrail/analysis.h"
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/report.h"
@@ -22,5 +23,8 @@ std::string lineage_markdown(const std::vector<Lineage>& lineages);
 std::string lineage_fences(const Lineage& lineage);
 
 std::string report_markdown(const Report& report);
+
+// `changes`: the body of a section on what changed since an earlier run; none: left out.
+std::string analysis_markdown(const Analysis& analysis, const std::string& changes);
 
 }  // namespace kerntrail::render

@@ -56,6 +56,9 @@ std::map<std::string, std::string> rendered(const testing::Built& built) {
   }
   files["explain.txt"] = render::explain_text(explained);
   files["explain.json"] = render::explain_json(explained);
+  const auto analysis = need(make_analysis(capture));
+  files["analysis.md"] = render::analysis_markdown(analysis, {});
+  files["analysis.json"] = render::analysis_json(analysis);
   files["report.md"] = render::report_markdown(report);
   files["report.json"] = render::report_json(capture, report);
   files["raw.json"] = need(render::raw_export(capture));
