@@ -26,12 +26,13 @@ class Model(torch.nn.Module):
 
 
 def traced() -> fx.GraphModule:
-    """Nodes x, y, add, relu, sin, sin_1, mul; each has all five fields, but for the placeholders."""
+    """Nodes x, y, add, relu, sin, sin_1, mul; each has all fields, but for the placeholders."""
     module = fx.symbolic_trace(Model())
     for line, node in enumerate(module.graph.nodes, 1):
         if node.op == "call_function":
             node.meta["stack_trace"] = f'  File "model.py", line {line}, in forward\n    {node.name}\n'
             node.meta["nn_module_stack"] = {"": ("", Model)}
+            node.meta["fwd_nn_module_stack"] = {"": ("", Model)}
             node.meta["source_fn_stack"] = [(node.name, node.target)]
             node.meta["original_aten"] = torch.ops.aten.relu.default
             node.meta["from_node"] = [NodeSource(node, "trace", NodeSourceAction.CREATE)]
