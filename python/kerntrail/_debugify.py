@@ -2,7 +2,7 @@
 
 Within a stage (pre-grad, joint or post-grad passes of one graph) the time is cut at each border that torch's pass
 observer shows. Every piece has a watch of its own: ids go in, the pass runs, its ledger is taken, and the nodes get
-their own provenance back before the next piece begins. What is changed between two passes is a piece too.
+what they would have without us before the next piece begins. What is changed between two passes is a piece too.
 
 Nothing here may break or change a compile: what can't be judged is said in the report.
 """
@@ -234,9 +234,7 @@ class Judging:
 
         before = getattr(config, slot)
         others = list(before) if isinstance(before, (list, tuple)) else [before] if before is not None else []
-        function = functools.wraps(self.function)(lambda graph: self.function(graph))  # no other type than a function
-
-        with config.patch({slot: [*others, _Judged(function)]}):
+        with config.patch({slot: [*others, _Judged(self.function)]}):
             yield
 
     def _applying(self, original: Any) -> Any:
@@ -302,47 +300,49 @@ class _Stage:
         if not self._is_watched(observer.gm):
             return
         name = self._name(observer, applied)
-        self._border(name, observer.gm)
+        self._border(name, observer.gm, is_end=False)
         self.open.append((observer, name))
 
     def leave(self, observer: Any) -> None:
         if not any(entered is observer for entered, _ in self.open):
             return
-        self._border("", observer.gm)
+        self._border("", observer.gm, is_end=True)
         while self.open:
             entered, self.last = self.open.pop()
             if entered is observer:
                 return
 
     def end(self, left: Any) -> None:
-        self._close(self._between("the end"), left)
+        self._close(self._between("the end"), left, is_end=False)
 
     def _is_watched(self, module: Any) -> bool:
-        """The graph of the stage, or a copy of it that takes its place. Others are temporary, or have their own stage."""
+        """Graphs of the stage, and a copy that takes their place. Others are temporary, or have a stage of their own."""
         graph = getattr(module, "graph", None)
-        if graph is None:
-            return False
-        if graph is self.judging.testing._graphs_of(self.target)[""]:
-            return True
-        return self.watch is not None and self.watch.names_any(graph)
+        return graph is not None and (self._is_part(graph) or (self.watch is not None and self.watch.names_any(graph)))
+
+    def _is_part(self, graph: Any) -> bool:
+        return any(graph is part for part in self.judging.testing._graphs_of(self.target).values())
 
     def _name(self, observer: Any, applied: Any) -> str:
         """ "post_grad_custom_post_pass / ReluToClamp": what sits in a slot for passes of the user's is named too."""
         if isinstance(applied, _Judged):
             return self.judging.function_name
         name = str(observer.passname)
-        if "custom" not in name or applied is None:
-            return name
-        own = self.judging.testing._name_of(applied)
-        return name if own in ("", name) else f"{name} / {own}"
+        if "custom" in name and applied is not None:
+            own = self.judging.testing._name_of(applied)
+            name = name if own in ("", name) else f"{name} / {own}"
+        around = self.open[-1][1] if self.open else name
+        return name if around == name else f"{around} / {name}"
 
     def _between(self, following: str) -> str:
         return f"between {self.last} and {following}"
 
-    def _border(self, entered: str, module: Any) -> None:
+    def _border(self, entered: str, module: Any, is_end: bool) -> None:
         """Ends what ran until now. What an outer pass does beside its inner ones is its own."""
         name = self.open[-1][1] if self.open else self._between(entered)
-        self._close(name, module)
+        if self._is_part(module.graph):
+            module = self.target
+        self._close(name, module, is_end)
         self.target = module
         self._begin()
 
@@ -353,19 +353,20 @@ class _Stage:
             self.watch = None
             self._unjudged("what follows", error)
 
-    def _close(self, name: str, left: Any) -> None:
+    def _close(self, name: str, left: Any, is_end: bool) -> None:
+        """A pass that did nothing is in the report once, at its end."""
         watch, self.watch = self.watch, None
         if watch is None:
             return
         is_asked = self.judging.function is None or name == self.judging.function_name
         try:
             judged = watch.judge(name, left) if is_asked else None
-            if judged is not None and (judged.is_touched or not name.startswith("between ")):
+            if judged is not None and (judged.is_touched or is_end):
                 self.judging.report.add_pass(self.graph, judged)
         except Exception as error:
             self._unjudged(name, error)
         finally:
-            watch.restore()
+            watch.restore(as_left=True)
 
     def _unjudged(self, name: str, error: Exception) -> None:
         self.judging.report.add_unjudged(self.graph, f"{name}: {type(error).__name__}: {error}")

@@ -318,10 +318,17 @@ class _Watch:
 
     def _inject(self, node: fx.Node, id: int, stack: str) -> None:
         meta = _Meta(node.meta, lambda: self._note(self.written, id))
-        source = NodeSource(None, _ledger.synthetic_source(self.tag, id), NodeSourceAction.CREATE)
-        dict.update(meta, {"stack_trace": stack, "from_node": [source]})
+        # Copies that read as the originals do: torch's observer compares sources by name, pass and action.
+        originals = node.meta.get("from_node") or [None]
+        dict.update(meta, {"stack_trace": stack, "from_node": [self._marked(source, id) for source in originals]})
         node.meta = meta
         self.metas.append(meta)
+
+    def _marked(self, original: NodeSource | None, id: int) -> NodeSource:
+        name = _ledger.synthetic_source(self.tag, id)
+        out = copy.copy(original) if original is not None else NodeSource(None, name, NodeSourceAction.CREATE)
+        out._mark = _Mark(self.tag, id, name, original)  # type: ignore[attr-defined]
+        return out
 
     def _held(self, node: fx.Node) -> list[tuple[str, int]]:
         """Provenance fields with a number for their value: of one field, equal numbers are equal values."""
@@ -367,8 +374,10 @@ class _Watch:
     def judge(self, name: str, target: Any) -> Any:
         """Of the graphs that the pass left. Raises where not every node is accounted for."""
         after = []
-        for _, node in _nodes_of(target):
-            sources = [source.pass_name for source in _chain(node.meta.get("from_node"))]
+        for node_name, node in _nodes_of(target):
+            if (made := self._key(node) - len(self.given)) > 0:
+                self.made[made - 1] = (node_name, self.made[made - 1][1])  # with the path of its graph
+            sources = list(_names(node.meta.get("from_node")))
             after.append((self._key(node), node.meta.get("stack_trace"), sources, self._held(node)))
         judged = _ledger.judge(name, self.tag, self.rows, self.made, after, self.replaced, self.erased, self.written)
         if judged.kept + judged.inheriting + len(judged.fabricated) != len(after):
@@ -379,15 +388,31 @@ class _Watch:
         """Whether a graph is a copy of what is watched."""
         return any(self.tag in (node.meta.get("stack_trace") or "") for node in graph.nodes)
 
-    def restore(self) -> None:
-        """Kept nodes get their own values back, new ones those of the nodes that they name."""
+    def restore(self, *, as_left: bool = False) -> None:
+        """Nodes get real values in place of the synthetic ones: those of the nodes that they name.
+
+        Kept nodes get their own, whatever the pass did, unless `as_left`: then they have what they would have without
+        the watch.
+        """
         for meta in self.metas:
             meta.plain.clear()
             meta.plain.update(meta)
         for node in self.made_nodes:
             if isinstance(node.meta, _Meta):  # the pass let two nodes share one dict: so they do afterwards
                 node.meta = node.meta.plain
-            self._restore_made(node.meta)
+            self._restore_values(node.meta)
+        if as_left:
+            self._restore_kept_as_left()
+        else:
+            self._restore_kept()
+
+    def _restore_kept_as_left(self) -> None:
+        for node in self.given:
+            if isinstance(node.meta, _Meta):
+                node.meta = node.meta.plain
+            self._restore_values(node.meta)
+
+    def _restore_kept(self) -> None:
         for node, id in self.given.items():
             meta = node.meta
             if isinstance(meta, _Meta):
@@ -398,29 +423,63 @@ class _Watch:
             meta.update(self.originals[id - 1])
             node.meta = meta
 
-    def _restore_made(self, meta: dict[str, Any]) -> None:
+    def _restore_values(self, meta: dict[str, Any]) -> None:
         stack = meta.get("stack_trace")
         if stack in self.stack_ids:
-            _set(meta, "stack_trace", self.originals[self.stack_ids[stack] - 1].get("stack_trace"))
+            _set_as(meta, "stack_trace", self.originals[self.stack_ids[stack] - 1])
         elif stack and self.tag in stack:
             texts = [original.get("stack_trace") or "" for original in self.originals]
-            _set(meta, "stack_trace", _ledger.restored_stack(stack, self.tag, texts))
-        if sources := meta.get("from_node"):
-            _set(meta, "from_node", self._restored_sources(sources))
+            meta["stack_trace"] = _ledger.restored_stack(stack, self.tag, texts)
+        sources = meta.get("from_node")
+        if not sources:
+            return
+        id = self._whole(sources)
+        if id is None:
+            meta["from_node"] = self._restored_sources(sources)
+        else:
+            _set_as(meta, "from_node", self.originals[id - 1])
+
+    def _whole(self, sources: list[NodeSource]) -> int | None:
+        """The id whose sources these are, all and no other."""
+        marks = [_mark_of(source) for source in sources]
+        if not marks or marks[0] is None or marks[0].tag != self.tag:
+            return None
+        id = marks[0].id
+        originals = self.originals[id - 1].get("from_node") or [None]
+        is_whole = len(marks) == len(originals) and all(
+            mark is not None and mark.id == id and mark.original is original
+            for mark, original in zip(marks, originals, strict=True)
+        )
+        return id if is_whole else None
 
     def _restored_sources(self, sources: list[NodeSource]) -> list[NodeSource]:
-        ids = [_ledger.id_of_source(source.pass_name, self.tag) for source in sources]
-        if len(ids) == 1 and ids[0] is not None:
-            return self.originals[ids[0] - 1].get("from_node") or []
         out: list[NodeSource] = []
-        for source, id in zip(sources, ids, strict=True):
-            if id is not None:
-                out.extend(self.originals[id - 1].get("from_node") or [])
+        for source in sources:
+            mark = _mark_of(source)
+            if mark is not None:
+                out.extend([] if mark.original is None else [mark.original])
                 continue
             source.from_node = self._restored_sources(source.from_node)
             source._dict = None  # what it was printed as, while it named an id
             out.append(source)
         return out
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """Whose source a source is. Goes along where a source is copied."""
+
+    tag: str
+    id: int
+    name: str
+    original: NodeSource | None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Mark:
+        return self
+
+
+def _mark_of(source: NodeSource) -> _Mark | None:
+    return getattr(source, "_mark", None)
 
 
 @contextmanager
@@ -460,9 +519,9 @@ def _observing(current: Callable[[], _Watch | None]) -> Iterator[None]:
             setattr(owner, attribute, original)
 
 
-def _set(meta: dict[str, Any], field: str, value: Any) -> None:
-    if value:
-        meta[field] = value
+def _set_as(meta: dict[str, Any], field: str, original: dict[str, Any]) -> None:
+    if field in original:
+        meta[field] = original[field]
     else:
         meta.pop(field, None)
 
@@ -480,10 +539,14 @@ def _observed(original: Any, observer: Callable[..., None], current: Callable[[]
     return call
 
 
-def _chain(sources: Any) -> Iterator[NodeSource]:
+def _names(sources: Any) -> Iterator[str]:
+    """What a chain names: ids, and passes of torch."""
     for source in sources or ():
-        yield source
-        yield from _chain(source.from_node)
+        if (mark := _mark_of(source)) is not None:
+            yield mark.name
+            continue
+        yield source.pass_name
+        yield from _names(source.from_node)
 
 
 def _frozen(value: Any) -> Any:

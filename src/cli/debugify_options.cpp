@@ -13,8 +13,8 @@ const std::vector<std::string> kStages{"pre_grad", "joint", "post_grad"};
 
 constexpr const char* kHelp =
     "Runs a Python program and says what each pass over FX graphs does to provenance: before a pass every node gets\n"
-    "synthetic provenance that names it alone, after it a ledger says what became of each id, by which line. Every\n"
-    "pass gets the nodes' own provenance back; what is compiled, and what the program computes, is the same.\n";
+    "synthetic provenance that names it alone, after it a ledger says what became of each id, by which line. Then\n"
+    "nodes get what they would have without this; what is compiled, and what the program computes, is the same.\n";
 constexpr const char* kExamples =
     "Examples:\n"
     "  kerntrail debugify model.py                 all passes of the three stages\n"

@@ -40,7 +40,7 @@ bool is_plain(const LedgerEntry& entry) {
 
 std::string title(const JudgedGraph& graph) {
   std::string out = graph.stage;
-  if (!graph.direction.empty()) out += ", " + graph.direction;
+  if (!graph.direction.empty() && graph.direction != graph.stage) out += ", " + graph.direction;
   if (!graph.compile.empty()) out += ", compile " + graph.compile;
   if (!graph.path.empty()) out += ", in " + graph.path;
   return visible(out);
@@ -64,20 +64,20 @@ class Text {
   void write(const JudgedGraph& graph) {
     out_ += title(graph) + "\n";
     std::vector<const Ledger*> touched;
-    std::vector<std::string> quiet;
+    std::size_t quiet = 0;
     std::size_t width = 4;
     for (const Ledger& ledger : graph.passes) {
       if (is_touched(ledger)) {
         touched.push_back(&ledger);
         width = std::max(width, visible(ledger.pass).size());
       } else if (ledger.pass.rfind("between ", 0) != 0) {
-        quiet.push_back(visible(ledger.pass));
+        ++quiet;
       }
     }
     if (!touched.empty()) table(touched, width);
-    if (!quiet.empty()) {
-      out_ += fmt::format("  {} left every id where it was: {}\n", base::counted(quiet.size(), "pass", "passes"),
-                          fmt::join(quiet, ", "));
+    if (quiet > 0) {
+      const std::string_view other = touched.empty() ? "" : "other ";
+      out_ += fmt::format("  {} {}{} left every id where it was\n", quiet, other, quiet == 1 ? "pass" : "passes");
     }
     for (const Ledger* ledger : touched) rows(*ledger);
     for (const std::string& text : graph.unjudged) out_ += "  not judged: " + visible(text) + "\n";
