@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import itertools
 import os
 import sys
@@ -223,8 +224,23 @@ def _pass_line() -> str:
         path = frame.f_code.co_filename
         if path not in _OWN_FILES and not _ledger.is_generic_file(path):
             return f"{path}:{frame.f_lineno}"
+        if frame.f_code.co_name == "apply" and path.endswith("_inductor/pattern_matcher.py"):
+            if place := _pattern_place(frame.f_locals.get("self")):
+                return place
         frame = frame.f_back  # type: ignore[assignment]
     return ""
+
+
+def _pattern_place(entry: Any) -> str:
+    """Where the function is that says what a pattern is replaced with: it does not run while nodes are made of it."""
+    function = getattr(entry, "handler", None) if type(entry).__name__ == "LoweringPatternEntry" else None
+    if type(entry).__name__ == "ReplacementPatternEntry":
+        check = getattr(entry, "extra_check", None)
+        names = getattr(getattr(check, "__code__", None), "co_freevars", ())
+        cells = dict(zip(names, getattr(check, "__closure__", None) or (), strict=False))
+        function = cells["replace_fn"].cell_contents if "replace_fn" in cells else None
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _left_by(result: Any, target: Any) -> Any:

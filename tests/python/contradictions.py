@@ -136,7 +136,7 @@ def _region(v):
 
 
 def nested_region(x):
-    return _region(x) + 1
+    return _region(_region(x))
 
 
 # ---- view: who reads through a view claims the view, and with it the line of its producer ---------------------------
@@ -160,8 +160,8 @@ CONTRADICTIONS = [
                   line=Line("sin", "b = a * torch.ones(8)", "a = torch.sin(x)")),
     Contradiction("matmul_add_zeros", "survivor", lambda: (matmul_add_zeros, _randn((4, 8), (8, 8))), "extern_kernels.mm",
                   frozenset({"mm"}), line=Line("mm", "b = a + torch.zeros(8)", "a = torch.mm(x, w)")),
-    Contradiction("changed_in_place", "survivor", lambda: (changed_in_place, _randn((8,))), "cpp_fused_add_one__sin_0",
-                  frozenset({"sin", "add_one__default"}),
+    Contradiction("changed_in_place", "survivor", lambda: (changed_in_place, _randn((8,))), "cpp_fused_sin_0",
+                  frozenset({"sin"}),
                   line=Line("sin", "torch.ops.kerntrail_contradictions.add_one_(a)", "a = torch.sin(x)")),
     Contradiction("matmul_of_sine", "argument", lambda: (matmul_of_sine, _randn((4, 8), (8, 8))), "extern_kernels.mm",
                   frozenset({"mm"}), {"sin": "elsewhere"}),
@@ -179,11 +179,32 @@ CONTRADICTIONS = [
     Contradiction("branch_false", "sub-graph", lambda: (branches, _randn((8,))), "cpp_fused_cos_gt_2", frozenset({"cos"}),
                   {"gt": "elsewhere", "cond": "nowhere", "true_graph_0": "nowhere", "false_graph_0": "nowhere"}),
     Contradiction("loop_body", "sub-graph", lambda: (iterations, _randn((8,))), "cpp_fused_add_", frozenset({"add", "sin"}),
-                  {"full_default": "elsewhere", "while_loop": "nowhere"}),
+                  {"full_default": "elsewhere", "while_loop": "nowhere", "while_loop_body_graph_0": "nowhere",
+                   "while_loop_cond_graph_0": "nowhere"}),
     Contradiction("nested_region", "sub-graph", lambda: (nested_region, _randn((8,))), "cpp_fused_sin_0", frozenset({"sin"}),
-                  {"invoke_subgraph": "nowhere"}),
+                  {"invoke_subgraph": "nowhere", "repeated_subgraph0": "nowhere"}),
     Contradiction("view_of_matmul", "view", lambda: (view_of_matmul, _randn((8, 8), (8, 8))), "cpp_fused_neg_view_0", frozenset({"neg"}),
                   {"view": "nowhere"}, Line("view", "a = torch.mm(x, w).view(8, 2, 4)", "a = torch.mm(x, w).view(8, 2, 4)")),
     Contradiction("transposed_weight", "view", lambda: (transposed_weight, _randn((4, 8), (8, 8))), "extern_kernels.mm",
                   frozenset({"mm"}), {"permute": "nowhere"}),
 ]
+
+
+# ---- gone: what earlier releases said wrong, and this one says right ------------------------------------------------
+
+
+def positions(m):
+    """pytorch #100096: the kernel before a cumsum was named after it."""
+    mask = m.ne(1).int()
+    return (torch.cumsum(mask, 1) * mask).long() + 1
+
+
+def relu_of_matmul(x, w):
+    """pytorch #95022: the kernel after a matrix product had it among its origins."""
+    return torch.relu(torch.mm(x, w)) + 1
+
+
+GONE: dict[str, Callable[[], tuple[Any, tuple[Tensor, ...]]]] = {
+    "positions": lambda: (positions, (torch.arange(32).reshape(4, 8) % 3,)),
+    "relu_of_matmul": lambda: (relu_of_matmul, _randn((4, 8), (8, 8))),
+}

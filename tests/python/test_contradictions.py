@@ -2,6 +2,7 @@
 
 import linecache
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 import torch._inductor.config as inductor  # noqa: E402
 from capture_view import CaptureView  # noqa: E402
-from contradictions import CONTRADICTIONS, Contradiction  # noqa: E402
+from contradictions import CONTRADICTIONS, GONE, Contradiction  # noqa: E402
 from witness_view import read_use  # noqa: E402
 
 from kerntrail._capture import open_capture  # noqa: E402
@@ -62,12 +63,12 @@ def line_at(view: CaptureView, stage: str, node: str) -> str:
     return user_line(row["stack_trace"])
 
 
-def captured(case: Contradiction, path: Path) -> CaptureView:
+def captured(build: Callable, path: Path, **config) -> CaptureView:
     torch._dynamo.reset()
-    model, inputs = case.build()
-    with torch.no_grad(), inductor.patch({"force_disable_caches": True, **case.inductor}):
+    model, inputs = build()
+    with torch.no_grad(), inductor.patch({"force_disable_caches": True, **config}):
         expected = model(*inputs)
-        model, inputs = case.build()
+        model, inputs = build()
         capture = open_capture(path, level="truth")
         try:
             found = torch.compile(model)(*inputs)
@@ -88,7 +89,7 @@ def kernel_of(case: Contradiction, found: list[Verdict]) -> Verdict:
 
 @pytest.mark.parametrize("case", CONTRADICTIONS, ids=lambda case: case.name)
 def test_the_claim_contradicts_the_kernel(case, tmp_path):
-    view = captured(case, tmp_path / "c.ndjson")
+    view = captured(case.build, tmp_path / "c.ndjson", **case.inductor)
     found = verdicts(view)
     kernel = kernel_of(case, found)
     assert kernel.computes == case.computes
@@ -101,6 +102,15 @@ def test_the_claim_contradicts_the_kernel(case, tmp_path):
         assert kernel.lines[case.line.node] == case.line.claimed
         assert line_at(view, "fx_joint", case.line.node) == case.line.true
     assert extra or case.line.claimed != case.line.true
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_is_gone(name, tmp_path):
+    """Kernels of loops claim what they compute, and nothing else."""
+    loops = [verdict for verdict in verdicts(captured(GONE[name], tmp_path / "c.ndjson")) if verdict.kernel.startswith("cpp_")]
+    assert loops
+    for verdict in loops:
+        assert verdict.claimed == verdict.computes, verdict
 
 
 def test_each_has_its_place_in_the_documentation(repo_root):
