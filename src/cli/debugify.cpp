@@ -1,8 +1,8 @@
 // `kerntrail debugify`: the program and the judging run in Python, here the result is brought to where it belongs.
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <ostream>
