@@ -53,8 +53,7 @@ int run_debugify(const std::vector<std::string>& arguments, Streams& streams) {
   const auto python = check(options);
   if (!python) return refuse("debugify", python.error(), streams);
   const Workplace workplace;
-  if (!workplace.is_there())
-    return stop({kUnreadable, "kerntrail debugify: can't make a temporary folder\n"}, streams);
+  if (!workplace.is_there()) return stop({kUnreadable, "kerntrail debugify: can't make a temporary folder\n"}, streams);
   std::vector<std::string> command{*python, "-m", "kerntrail", "debugify"};
   for (std::string& argument : debugify_arguments(options, workplace.result())) command.push_back(std::move(argument));
   const auto ended = run_process(command);

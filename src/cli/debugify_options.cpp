@@ -23,7 +23,8 @@ constexpr const char* kExamples =
     "                                              one function, called with each post-grad graph\n"
     "  kerntrail debugify --allow fabricated --allow 'lost:mm*' model.py\n"
     "  kerntrail debugify --format json -o ledger.json model.py\n"
-    "Fates of an id: survived, carried, duplicated, merged, elided, lost, overwritten; they sum to the ids. Nodes that\n"
+    "Fates of an id: survived, carried, duplicated, merged, elided, lost, overwritten; they sum to the ids. Nodes "
+    "that\n"
     "name none are fabricated. Faults: lost, overwritten, fabricated, merged where no node names the id, incomplete\n"
     "(a node names an id without a field that the old one had), altered (with another value of one).\n"
     "Exit status: 0 no faults; 1 faults; 2 usage; 3 the program failed, or ended before the ledgers were written;\n"
@@ -39,19 +40,22 @@ ParsedDebugify stopped(const Stop& stop) {
 void add_options(CLI::App& app, DebugifyOptions& out, std::vector<std::string>& rest) {
   app.add_option("-o", out.output, "Where the ledgers go; default: standard output, after all that the program prints")
       ->type_name("FILE");
-  app.add_option("--stage", out.stages,
-                 "Whose passes are judged: pre_grad, joint, post_grad; may be repeated. Default: all three, with --pass "
-                 "post_grad")
+  app.add_option(
+         "--stage", out.stages,
+         "Whose passes are judged: pre_grad, joint, post_grad; may be repeated. Default: all three, with --pass "
+         "post_grad")
       ->check(CLI::IsMember(kStages))
       ->allow_extra_args(false)
       ->type_name("STAGE");
-  app.add_option("--pass", out.pass,
-                 "Judge this function alone. It is called with each graph of the stage as torch's own slot would call it "
-                 "(pre_grad_custom_pass, joint_custom_post_pass, post_grad_custom_post_pass), after what is configured "
-                 "there; what it does to the graph stays")
+  app.add_option(
+         "--pass", out.pass,
+         "Judge this function alone. It is called with each graph of the stage as torch's own slot would call it "
+         "(pre_grad_custom_pass, joint_custom_post_pass, post_grad_custom_post_pass), after what is configured "
+         "there; what it does to the graph stays")
       ->type_name("MODULE:FUNCTION");
-  app.add_option("--allow", out.allow, "A fault that is accepted, for all nodes or for those of a name: lost, 'lost:mm*'; "
-                                       "may be repeated")
+  app.add_option("--allow", out.allow,
+                 "A fault that is accepted, for all nodes or for those of a name: lost, 'lost:mm*'; "
+                 "may be repeated")
       ->allow_extra_args(false)
       ->type_name("FAULT");
   app.add_option("--field", out.fields, "Fields whose absence or other value is a fault; may be repeated. Default: all")
