@@ -17,9 +17,13 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def main(argv: list[str]) -> int:
-    """`record ...` runs the program here; every other verb is the binary's."""
+    """`record ...` and `debugify ...` run the program here; every other verb is the binary's."""
     from kerntrail import _native
 
+    if argv and argv[0] == "debugify":
+        from kerntrail import _debugify
+
+        return _debugify.main(argv[1:])
     if not argv or argv[0] != "record":
         return _run_binary(argv)
     options = _native.parse_record(argv[1:])
@@ -33,7 +37,7 @@ def _run_binary(argv: list[str]) -> int:
     beside = os.path.join(os.path.dirname(sys.executable), "kerntrail")
     binary = beside if os.path.exists(beside) else shutil.which("kerntrail")
     if not binary:
-        return _fail("the kerntrail program is neither beside this interpreter nor on PATH; only `record` works without it")
+        return _fail("the kerntrail program is neither beside this interpreter nor on PATH; only `record` and `debugify` work without it")
     os.execv(binary, ["kerntrail", *argv])
 
 

@@ -12,8 +12,8 @@ Every node gets synthetic provenance that names it alone, the pass runs, and wha
 from __future__ import annotations
 
 import copy
-import fnmatch
 import functools
+import inspect
 import itertools
 import os
 import sys
@@ -21,7 +21,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch.fx as fx
@@ -29,15 +29,17 @@ from torch.fx.traceback import NodeSource, NodeSourceAction
 
 from kerntrail._native import ledger as _ledger
 
-FIELDS = ("stack_trace", "nn_module_stack", "source_fn_stack", "original_aten", "from_node")
+FIELDS = ("stack_trace", "nn_module_stack", "fwd_nn_module_stack", "source_fn_stack", "original_aten", "from_node")
 FATES: tuple[str, ...] = tuple(_ledger.fates)
 # What `allow` may name: what is wrong with a pass.
-FAULTS = ("lost", "overwritten", "merged", "fabricated", "incomplete")
+FAULTS: tuple[str, ...] = tuple(_ledger.faults)
 
-# Those that are made synthetic. Passes and lowering read the others, so of these only the presence is judged.
+# Those that are made synthetic. Passes and lowering read the others: they stay as they are, and are judged by whether
+# a node has the value of a node that it names.
 _SYNTHETIC = ("stack_trace", "from_node")
 _runs = itertools.count(1)
 _lock = threading.RLock()  # one pass at a time is watched in a process
+_OWN_FILES = {__file__}  # whose frames are no pass's
 
 Pass = Callable[[Any], Any]
 
@@ -53,6 +55,7 @@ class Entry:
     heirs: list[str]  # nodes that name the id, else the one that has its place
     is_named: bool
     without: list[str]  # fields that an heir lacks, though the node had them
+    altered: list[str]  # fields that an heir holds with the value of no node that it names
     loc: str  # "file:line" of the pass's own code; empty where nothing happened or no line is known
     why: str
 
@@ -76,6 +79,7 @@ class Ledger:
     fabricated: list[Fabricated]
     kept: int  # nodes that were there before
     inheriting: int  # new nodes that name an id
+    judged: Any = field(repr=False, compare=False)  # the same in C++
 
     @property
     def counts(self) -> dict[str, int]:
@@ -87,9 +91,7 @@ class Ledger:
         total = len(self.entries)
         parts = [f"{count} {fate}" for fate, count in self.counts.items() if count]
         head = f"{self.pass_name}: {total} ids = {' + '.join(parts) or '0'}; {len(self.fabricated)} nodes fabricated"
-        rows = [_entry_row(entry) for entry in self.entries if entry.fate != "survived" or entry.without]
-        rows += [_row("fabricated", node.node, node.why, node.loc) for node in self.fabricated]
-        return "\n".join([head, *rows])
+        return "\n".join([head, *self.judged.rows])
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,8 @@ def debugify(graph_module: fx.GraphModule | fx.Graph, passes: Any) -> Debugified
     """Runs passes over a graph in which each node carries an id of its own, and accounts for every id.
 
     `passes`: a function, or a list or a dict of functions, or a list of pairs (name, function). Each gets what was
-    handed in, a graph module or a graph; a graph module that a pass returns goes to the next one. Each pass is judged
-    alone, with fresh ids. An exception of a pass goes through; the graph's provenance is its own again by then.
+    handed in, a graph module or a graph; a graph module that a pass returns goes to the next one. Graphs nested in it
+    (branches of cond) are judged with it, their nodes named "true_graph_0.sin". Each pass is judged alone, with fresh ids. An exception of a pass goes through; the graph's provenance is its own again by then.
     """
     target = graph_module
     ledgers = []
@@ -134,13 +136,12 @@ def assert_preserves_provenance(
     """Raises AssertionError, with the lines of the pass, unless every id is still named or was rightly dropped.
 
     Wrong are: `lost`; `overwritten`; `merged`, where no node names the id any more; `fabricated`; `incomplete`, a node
-    that names an id without one of `fields`. `allow` lists what is accepted: "lost", or "lost:mm*" for some nodes.
+    that names an id without one of `fields`; `altered`, a node that has the value of another in one of them. `allow` lists what is accepted: "lost", or "lost:mm*" for some nodes.
     """
     allowed = [allow] if isinstance(allow, str) else list(allow)
     for item in allowed:
-        if item.partition(":")[0] not in FAULTS:
-            known = ", ".join(FAULTS)
-            raise ValueError(f"allow: {item!r} is none of {known} (alone, or with a colon and the name of a node)")
+        if wrong := _ledger.allow_error(item):
+            raise ValueError(wrong)
     wanted = set(fields)
     if unknown := wanted - set(FIELDS):
         raise ValueError(f"fields: {', '.join(sorted(unknown))}: none of {', '.join(FIELDS)}")
@@ -148,40 +149,11 @@ def assert_preserves_provenance(
     faults = [
         f"  {ledger.pass_name}:\n  {row}"
         for ledger in found.ledgers
-        for fault, node, row in _faults(ledger, wanted)
-        if not any(_is_allowed(item, fault, node) for item in allowed)
+        for _, _, row in ledger.judged.faults(sorted(wanted), allowed)
     ]
     if faults:
         raise AssertionError("provenance is not preserved\n" + "\n".join([*faults, str(found)]))
     return found
-
-
-def _faults(ledger: Ledger, fields: set[str]) -> Iterator[tuple[str, str, str]]:
-    for entry in ledger.entries:
-        if entry.fate in ("lost", "overwritten") or (entry.fate == "merged" and not entry.is_named):
-            yield entry.fate, entry.node, _entry_row(entry)
-        elif fields & set(entry.without):
-            yield "incomplete", entry.node, _entry_row(entry)
-    for node in ledger.fabricated:
-        yield "fabricated", node.node, _row("fabricated", node.node, node.why, node.loc)
-
-
-def _is_allowed(item: str, fault: str, node: str) -> bool:
-    kind, _, pattern = item.partition(":")
-    return kind == fault and fnmatch.fnmatchcase(node, pattern or "*")
-
-
-def _entry_row(entry: Entry) -> str:
-    text = entry.why or "a new node names it"
-    if entry.heirs:
-        text += f" ({', '.join(entry.heirs)})"
-    if entry.without:
-        text += f", without {', '.join(entry.without)}"
-    return _row(entry.fate, entry.node, text, entry.loc)
-
-
-def _row(fate: str, node: str, text: str, loc: str) -> str:
-    return f"  {fate:<11} {node}: {text}" + (f", at {loc}" if loc else "")
 
 
 def _named(passes: Any) -> list[tuple[str, Pass]]:
@@ -197,33 +169,78 @@ def _name_of(function: Pass) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _graph_of(target: Any) -> fx.Graph:
-    return target if isinstance(target, fx.Graph) else target.graph
+def _graphs_of(target: Any) -> dict[str, fx.Graph]:
+    """The graph of a graph module, or a graph, and those nested in it by their path; that of `target` itself is ""."""
+    module = target.owning_module if isinstance(target, fx.Graph) else target
+    graphs = {"": target if isinstance(target, fx.Graph) else target.graph}
+    for path, nested in module.named_modules() if module is not None else ():
+        if path and isinstance(nested, fx.GraphModule) and nested.graph not in graphs.values():
+            graphs[path] = nested.graph
+    return graphs
+
+
+def _nodes_of(target: Any) -> list[tuple[str, fx.Node]]:
+    """The nodes of all graphs, with names that tell them apart. An output computes nothing."""
+    return [
+        (f"{path}.{node.name}" if path else node.name, node)
+        for path, graph in _graphs_of(target).items()
+        for node in graph.nodes
+        if node.op != "output"
+    ]
 
 
 def _run(name: str, function: Pass, target: Any) -> tuple[Any, Ledger]:
     with _lock:
-        watch = _Watch(_graph_of(target))
+        watch = _Watch(target)
         try:
-            with watch.patched():
-                result = watch.call(function, target)
+            with _observing(lambda: watch):
+                result = _call_watched(function, target)
             left = _left_by(result, target)
-            judged = watch.judge(name, _graph_of(left))
+            judged = watch.judge(name, left)
         finally:
             watch.restore()
     ledger = Ledger(
         name,
-        [Entry(name, **entry) for entry in judged["entries"]],
-        [Fabricated(name, **node) for node in judged["fabricated"]],
-        judged["kept"],
-        judged["inheriting"],
+        [Entry(name, **entry) for entry in judged.entries],
+        [Fabricated(name, **node) for node in judged.fabricated],
+        judged.kept,
+        judged.inheriting,
+        judged,
     )
-    nodes = sum(node.op != "output" for node in _graph_of(left).nodes)
-    if sum(ledger.counts.values()) != len(watch.given) or [e.id for e in ledger.entries] != list(watch.given.values()):
+    if sum(ledger.counts.values()) != len(watch.given):
         raise RuntimeError(f"the ledger of {name} does not sum to its ids")
-    if ledger.kept + ledger.inheriting + len(ledger.fabricated) != nodes:
-        raise RuntimeError(f"the ledger of {name} does not sum to the nodes of the graph")
     return left, ledger
+
+
+def _call_watched(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Its frame is where a pass's own frames end."""
+    return function(*args, **kwargs)
+
+
+def _pass_line() -> str:
+    """Where the pass is that is running: its innermost frame that is in no generic file of torch's."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not _call_watched.__code__:
+        path = frame.f_code.co_filename
+        if path not in _OWN_FILES and not _ledger.is_generic_file(path):
+            return f"{path}:{frame.f_lineno}"
+        if frame.f_code.co_name == "apply" and path.endswith("_inductor/pattern_matcher.py"):
+            if place := _pattern_place(frame.f_locals.get("self")):
+                return place
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def _pattern_place(entry: Any) -> str:
+    """Where the function is that says what a pattern is replaced with: it does not run while nodes are made of it."""
+    function = getattr(entry, "handler", None) if type(entry).__name__ == "LoweringPatternEntry" else None
+    if type(entry).__name__ == "ReplacementPatternEntry":
+        check = getattr(entry, "extra_check", None)
+        names = getattr(getattr(check, "__code__", None), "co_freevars", ())
+        cells = dict(zip(names, getattr(check, "__closure__", None) or (), strict=False))
+        function = cells["replace_fn"].cell_contents if "replace_fn" in cells else None
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _left_by(result: Any, target: Any) -> Any:
@@ -291,10 +308,12 @@ class _Meta(dict):  # type: ignore[type-arg]
 class _Watch:
     """One pass: puts the ids in, notes what the pass does, has it judged, puts the originals back."""
 
-    def __init__(self, graph: fx.Graph) -> None:
+    def __init__(self, target: Any) -> None:
         self.tag = f"{os.getpid()}-{next(_runs)}"
-        nodes = [node for node in graph.nodes if node.op != "output"]  # an output computes nothing
+        named = _nodes_of(target)
+        nodes = [node for _, node in named]
         self.given = {node: id for id, node in enumerate(nodes, 1)}
+        self.values: dict[tuple[str, Any], int] = {}
         self.keys = dict(self.given)
         self.made: list[tuple[str, str]] = []
         self.made_nodes: list[fx.Node] = []
@@ -308,34 +327,37 @@ class _Watch:
         for node, (stack, id) in zip(nodes, self.stack_ids.items(), strict=True):
             self._inject(node, id, stack)
         self.rows = []
-        for node in nodes:
+        for name, node in named:
             inputs = [self.given.get(other, 0) for other in node.all_input_nodes]
             users = [self.given.get(other, 0) for other in node.users]
-            self.rows.append((node.name, inputs, users, _is_pure(node), _held(node)))
+            self.rows.append((name, inputs, users, _is_pure(node), self._held(node)))
 
     def _inject(self, node: fx.Node, id: int, stack: str) -> None:
         meta = _Meta(node.meta, lambda: self._note(self.written, id))
-        source = NodeSource(None, _ledger.synthetic_source(self.tag, id), NodeSourceAction.CREATE)
-        dict.update(meta, {"stack_trace": stack, "from_node": [source]})
+        # Copies that read as the originals do: torch's observer compares sources by name, pass and action.
+        originals = node.meta.get("from_node") or [None]
+        dict.update(meta, {"stack_trace": stack, "from_node": [self._marked(source, id) for source in originals]})
         node.meta = meta
         self.metas.append(meta)
 
-    def call(self, function: Pass, target: Any) -> Any:
-        """Its frame is where the pass's own frames end."""
-        return function(target)
+    def _marked(self, original: NodeSource | None, id: int) -> NodeSource:
+        name = _ledger.synthetic_source(self.tag, id)
+        out = copy.copy(original) if original is not None else NodeSource(None, name, NodeSourceAction.CREATE)
+        out._mark = _Mark(self.tag, id, name, original)  # type: ignore[attr-defined]
+        return out
 
-    def _line(self) -> str:
-        frame = sys._getframe(1)
-        while frame is not None and frame.f_code is not _Watch.call.__code__:
-            path = frame.f_code.co_filename
-            if path != __file__ and not _ledger.is_generic_file(path):
-                return f"{path}:{frame.f_lineno}"
-            frame = frame.f_back  # type: ignore[assignment]
-        return ""
+    def _held(self, node: fx.Node) -> list[tuple[str, int]]:
+        """Provenance fields with a number for their value: of one field, equal numbers are equal values."""
+        out = []
+        for name in FIELDS:
+            if value := node.meta.get(name):
+                number = 0 if name in _SYNTHETIC else self.values.setdefault((name, _frozen(value)), len(self.values) + 1)
+                out.append((name, number))
+        return out
 
     def _note(self, events: list[Any], *keys: int) -> None:
         if threading.get_ident() == self.thread:
-            events.append((*keys, self._line()))
+            events.append((*keys, _pass_line()))
 
     def _key(self, node: fx.Node) -> int:
         """The key of a node; one that came to be unseen gets its key here."""
@@ -348,67 +370,65 @@ class _Watch:
         self.made_nodes.append(node)
         self.keys[node] = len(self.given) + len(self.made)
 
-    def _note_replaced(self, old: Any, new: Any) -> None:
+    def saw_replaced(self, old: Any, new: Any) -> None:
         # What keeps users was replaced only in part.
         if old in self.keys and new in self.keys and old is not new and not old.users:
             self._note(self.replaced, self.keys[old], self.keys[new])
 
-    @contextmanager
-    def patched(self) -> Iterator[None]:
-        """Torch's own methods tell what the pass does; what was there before comes back, whatever happens."""
+    def saw_made(self, node: fx.Node) -> None:
+        if threading.get_ident() == self.thread and node not in self.keys:
+            self._note_made(node, _pass_line())
 
-        def made(node: fx.Node, *_: Any, **__: Any) -> None:
-            if threading.get_ident() == self.thread and node not in self.keys:
-                self._note_made(node, self._line())
+    def saw_erased(self, node: fx.Node) -> None:
+        if node in self.keys and node._erased:
+            self._note(self.erased, self.keys[node])
 
-        def erased(_: Any, graph: fx.Graph, to_erase: fx.Node) -> None:
-            if to_erase in self.keys and to_erase._erased:
-                self._note(self.erased, self.keys[to_erase])
+    def saw_assigned(self, node: fx.Node) -> None:
+        if node in self.given:
+            self._note(self.written, self.given[node])
 
-        def replaced(_: Any, old: fx.Node, replace_with: fx.Node, *__: Any, **___: Any) -> None:
-            self._note_replaced(old, replace_with)
-
-        def handed_over(_: Any, user: fx.Node, old_input: fx.Node, new_input: fx.Node) -> None:
-            self._note_replaced(old_input, new_input)
-
-        def assigned(_: Any, node: fx.Node, name: str, value: Any) -> None:
-            if name == "meta" and node in self.given:
-                self._note(self.written, self.given[node])
-
-        sites: list[tuple[type, str, Callable[..., None]]] = [
-            (fx.Graph, "create_node", made),
-            (fx.Graph, "erase_node", erased),
-            (fx.Node, "replace_all_uses_with", replaced),
-            (fx.Node, "replace_input_with", handed_over),
-            (fx.Node, "__setattr__", assigned),
-        ]
-        before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in sites]
-        try:
-            for owner, attribute, observer in sites:
-                setattr(owner, attribute, _observed(owner.__dict__[attribute], observer))
-            yield
-        finally:
-            for owner, attribute, original in reversed(before):
-                setattr(owner, attribute, original)
-
-    def judge(self, name: str, graph: fx.Graph) -> dict[str, Any]:
+    def judge(self, name: str, target: Any) -> Any:
+        """Of the graphs that the pass left. Raises where not every node is accounted for."""
         after = []
-        for node in graph.nodes:
-            if node.op == "output":
-                continue
-            sources = [source.pass_name for source in _chain(node.meta.get("from_node"))]
-            after.append((self._key(node), node.meta.get("stack_trace"), sources, _held(node)))
-        return _ledger.judge(name, self.tag, self.rows, self.made, after, self.replaced, self.erased, self.written)
+        for node_name, node in _nodes_of(target):
+            if (made := self._key(node) - len(self.given)) > 0:
+                self.made[made - 1] = (node_name, self.made[made - 1][1])  # with the path of its graph
+            sources = list(_names(node.meta.get("from_node")))
+            after.append((self._key(node), node.meta.get("stack_trace"), sources, self._held(node)))
+        judged = _ledger.judge(name, self.tag, self.rows, self.made, after, self.replaced, self.erased, self.written)
+        if judged.kept + judged.inheriting + len(judged.fabricated) != len(after):
+            raise RuntimeError(f"the ledger of {name} does not sum to the nodes of the graph")
+        return judged
 
-    def restore(self) -> None:
-        """Kept nodes get their own values back, new ones those of the nodes that they name."""
+    def names_any(self, graph: fx.Graph) -> bool:
+        """Whether a graph is a copy of what is watched."""
+        return any(self.tag in (node.meta.get("stack_trace") or "") for node in graph.nodes)
+
+    def restore(self, *, as_left: bool = False) -> None:
+        """Nodes get real values in place of the synthetic ones: those of the nodes that they name.
+
+        Kept nodes get their own, whatever the pass did, unless `as_left`: then they have what they would have without
+        the watch.
+        """
         for meta in self.metas:
             meta.plain.clear()
             meta.plain.update(meta)
         for node in self.made_nodes:
             if isinstance(node.meta, _Meta):  # the pass let two nodes share one dict: so they do afterwards
                 node.meta = node.meta.plain
-            self._restore_made(node.meta)
+            self._restore_values(node.meta)
+        if as_left:
+            self._restore_kept_as_left()
+        else:
+            self._restore_kept()
+
+    def _restore_kept_as_left(self) -> None:
+        for node in self.given:
+            if isinstance(node.meta, _Meta):
+                node.meta = node.meta.plain
+            self._restore_values(node.meta)
+
+    def _restore_kept(self) -> None:
         for node, id in self.given.items():
             meta = node.meta
             if isinstance(meta, _Meta):
@@ -419,24 +439,41 @@ class _Watch:
             meta.update(self.originals[id - 1])
             node.meta = meta
 
-    def _restore_made(self, meta: dict[str, Any]) -> None:
+    def _restore_values(self, meta: dict[str, Any]) -> None:
         stack = meta.get("stack_trace")
         if stack in self.stack_ids:
-            _set(meta, "stack_trace", self.originals[self.stack_ids[stack] - 1].get("stack_trace"))
+            _set_as(meta, "stack_trace", self.originals[self.stack_ids[stack] - 1])
         elif stack and self.tag in stack:
             texts = [original.get("stack_trace") or "" for original in self.originals]
-            _set(meta, "stack_trace", _ledger.restored_stack(stack, self.tag, texts))
-        if sources := meta.get("from_node"):
-            _set(meta, "from_node", self._restored_sources(sources))
+            meta["stack_trace"] = _ledger.restored_stack(stack, self.tag, texts)
+        sources = meta.get("from_node")
+        if not sources:
+            return
+        id = self._whole(sources)
+        if id is None:
+            meta["from_node"] = self._restored_sources(sources)
+        else:
+            _set_as(meta, "from_node", self.originals[id - 1])
+
+    def _whole(self, sources: list[NodeSource]) -> int | None:
+        """The id whose sources these are, all and no other."""
+        marks = [_mark_of(source) for source in sources]
+        if not marks or marks[0] is None or marks[0].tag != self.tag:
+            return None
+        id = marks[0].id
+        originals = self.originals[id - 1].get("from_node") or [None]
+        is_whole = len(marks) == len(originals) and all(
+            mark is not None and mark.id == id and mark.original is original
+            for mark, original in zip(marks, originals, strict=True)
+        )
+        return id if is_whole else None
 
     def _restored_sources(self, sources: list[NodeSource]) -> list[NodeSource]:
-        ids = [_ledger.id_of_source(source.pass_name, self.tag) for source in sources]
-        if len(ids) == 1 and ids[0] is not None:
-            return self.originals[ids[0] - 1].get("from_node") or []
         out: list[NodeSource] = []
-        for source, id in zip(sources, ids, strict=True):
-            if id is not None:
-                out.extend(self.originals[id - 1].get("from_node") or [])
+        for source in sources:
+            mark = _mark_of(source)
+            if mark is not None:
+                out.extend([] if mark.original is None else [mark.original])
                 continue
             source.from_node = self._restored_sources(source.from_node)
             source._dict = None  # what it was printed as, while it named an id
@@ -444,33 +481,101 @@ class _Watch:
         return out
 
 
-def _set(meta: dict[str, Any], field: str, value: Any) -> None:
-    if value:
-        meta[field] = value
+@dataclass(frozen=True)
+class _Mark:
+    """Whose source a source is. Goes along where a source is copied."""
+
+    tag: str
+    id: int
+    name: str
+    original: NodeSource | None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Mark:
+        return self
+
+
+def _mark_of(source: NodeSource) -> _Mark | None:
+    return getattr(source, "_mark", None)
+
+
+@contextmanager
+def _observing(current: Callable[[], _Watch | None]) -> Iterator[None]:
+    """Torch's own methods tell the current watch what a pass does; what was there before comes back, whatever happens."""
+
+    def made(watch: _Watch, node: fx.Node, *_: Any, **__: Any) -> None:
+        watch.saw_made(node)
+
+    def erased(watch: _Watch, _: Any, graph: fx.Graph, to_erase: fx.Node) -> None:
+        watch.saw_erased(to_erase)
+
+    def replaced(watch: _Watch, _: Any, old: fx.Node, replace_with: fx.Node, *__: Any, **___: Any) -> None:
+        watch.saw_replaced(old, replace_with)
+
+    def handed_over(watch: _Watch, _: Any, user: fx.Node, old_input: fx.Node, new_input: fx.Node) -> None:
+        watch.saw_replaced(old_input, new_input)
+
+    def assigned(watch: _Watch, _: Any, node: fx.Node, name: str, value: Any) -> None:
+        if name == "meta":
+            watch.saw_assigned(node)
+
+    sites: list[tuple[type, str, Callable[..., None]]] = [
+        (fx.Graph, "create_node", made),
+        (fx.Graph, "erase_node", erased),
+        (fx.Node, "replace_all_uses_with", replaced),
+        (fx.Node, "replace_input_with", handed_over),
+        (fx.Node, "__setattr__", assigned),
+    ]
+    before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in sites]
+    try:
+        for owner, attribute, observer in sites:
+            setattr(owner, attribute, _observed(owner.__dict__[attribute], observer, current))
+        yield
+    finally:
+        for owner, attribute, original in reversed(before):
+            setattr(owner, attribute, original)
+
+
+def _set_as(meta: dict[str, Any], field: str, original: dict[str, Any]) -> None:
+    if field in original:
+        meta[field] = original[field]
     else:
         meta.pop(field, None)
 
 
-def _observed(original: Any, observer: Callable[..., None]) -> Any:
+def _observed(original: Any, observer: Callable[..., None], current: Callable[[], _Watch | None]) -> Any:
     """`original`, after which `observer` is told its result and arguments."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         out = original(*args, **kwargs)
-        observer(out, *args, **kwargs)
+        if (watch := current()) is not None:
+            observer(watch, out, *args, **kwargs)
         return out
 
     return call
 
 
-def _chain(sources: Any) -> Iterator[NodeSource]:
+def _names(sources: Any) -> Iterator[str]:
+    """What a chain names: ids, and passes of torch."""
     for source in sources or ():
-        yield source
-        yield from _chain(source.from_node)
+        if (mark := _mark_of(source)) is not None:
+            yield mark.name
+            continue
+        yield source.pass_name
+        yield from _names(source.from_node)
 
 
-def _held(node: fx.Node) -> list[str]:
-    return [field for field in FIELDS if node.meta.get(field)]
+def _frozen(value: Any) -> Any:
+    """Equal for equal values of a field, and hashable; an object that can't be hashed is itself alone."""
+    if isinstance(value, Mapping):
+        return tuple((_frozen(key), _frozen(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_frozen, value))
+    try:
+        hash(value)
+    except Exception:
+        return ("id", id(value))
+    return value
 
 
 def _is_pure(node: fx.Node) -> bool:

@@ -1,6 +1,7 @@
 #include "ledger_binding.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
@@ -8,6 +9,7 @@
 
 #include "analyse/ledger.h"
 #include "analyse/synthetic.h"
+#include "render/ledger_output.h"
 #include "tracing.h"
 
 namespace nb = nanobind;
@@ -18,9 +20,10 @@ namespace {
 using analyse::NodeKey;
 using Texts = std::vector<std::string>;
 // The fields of the structs of analyse/ledger.h, in their order.
-using Given = std::tuple<std::string, std::vector<NodeKey>, std::vector<NodeKey>, bool, Texts>;
+using Held = std::vector<std::pair<std::string, std::uint32_t>>;
+using Given = std::tuple<std::string, std::vector<NodeKey>, std::vector<NodeKey>, bool, Held>;
 using Made = std::tuple<std::string, std::string>;
-using After = std::tuple<NodeKey, std::optional<std::string>, Texts, Texts>;
+using After = std::tuple<NodeKey, std::optional<std::string>, Texts, Held>;
 using Replacement = std::tuple<NodeKey, NodeKey, std::string>;
 using Touch = std::tuple<NodeKey, std::string>;
 
@@ -29,6 +32,28 @@ std::vector<Out> rows(const std::vector<In>& in) {
   std::vector<Out> out;
   out.reserve(in.size());
   for (const In& row : in) out.push_back(std::apply([](const auto&... fields) { return Out{fields...}; }, row));
+  return out;
+}
+
+std::vector<analyse::HeldField> held(const Held& in) {
+  std::vector<analyse::HeldField> out;
+  out.reserve(in.size());
+  for (const auto& [name, value] : in) out.push_back({name, value});
+  return out;
+}
+
+std::vector<analyse::GivenNode> given_nodes(const std::vector<Given>& in) {
+  std::vector<analyse::GivenNode> out;
+  out.reserve(in.size());
+  for (const auto& [name, inputs, users, is_pure, fields] : in)
+    out.push_back({name, inputs, users, is_pure, held(fields)});
+  return out;
+}
+
+std::vector<analyse::NodeAfter> nodes_after(const std::vector<After>& in) {
+  std::vector<analyse::NodeAfter> out;
+  out.reserve(in.size());
+  for (const auto& [key, stack, sources, fields] : in) out.push_back({key, stack, sources, held(fields)});
   return out;
 }
 
@@ -42,6 +67,7 @@ nb::list entries_of(const analyse::Ledger& ledger) {
     row["heirs"] = entry.heirs;
     row["is_named"] = entry.is_named;
     row["without"] = entry.without;
+    row["altered"] = entry.altered;
     row["loc"] = entry.loc;
     row["why"] = entry.why;
     out.append(row);
@@ -49,28 +75,98 @@ nb::list entries_of(const analyse::Ledger& ledger) {
   return out;
 }
 
-nb::dict judge(const std::string& pass, const std::string& tag, const std::vector<Given>& given,
-               const std::vector<Made>& made, const std::vector<After>& after, const std::vector<Replacement>& replaced,
-               const std::vector<Touch>& erased, const std::vector<Touch>& written) {
-  const auto ledger = analyse::judge_pass({pass, tag, rows<analyse::GivenNode>(given), rows<analyse::MadeNode>(made),
-                                           rows<analyse::NodeAfter>(after), rows<analyse::Replaced>(replaced),
-                                           rows<analyse::Touched>(erased), rows<analyse::Touched>(written)});
-  if (!ledger) throw nb::value_error(ledger.error().text().c_str());
-  nb::list fabricated;
-  for (const analyse::FabricatedNode& node : ledger->fabricated) {
+nb::list fabricated_of(const analyse::Ledger& ledger) {
+  nb::list out;
+  for (const analyse::FabricatedNode& node : ledger.fabricated) {
     nb::dict row;
     row["node"] = node.node;
     row["loc"] = node.loc;
     row["why"] = node.why;
-    fabricated.append(row);
+    out.append(row);
   }
-  nb::dict out;
-  out["entries"] = entries_of(*ledger);
-  out["fabricated"] = fabricated;
-  out["kept"] = ledger->kept;
-  out["inheriting"] = ledger->inheriting;
   return out;
 }
+
+analyse::Ledger judge(const std::string& pass, const std::string& tag, const std::vector<Given>& given,
+                      const std::vector<Made>& made, const std::vector<After>& after,
+                      const std::vector<Replacement>& replaced, const std::vector<Touch>& erased,
+                      const std::vector<Touch>& written) {
+  auto ledger = analyse::judge_pass({pass, tag, given_nodes(given), rows<analyse::MadeNode>(made), nodes_after(after),
+                                     rows<analyse::Replaced>(replaced), rows<analyse::Touched>(erased),
+                                     rows<analyse::Touched>(written)});
+  if (!ledger) throw nb::value_error(ledger.error().text().c_str());
+  return std::move(*ledger);
+}
+
+// (fault, node, row) of each.
+std::vector<std::tuple<std::string, std::string, std::string>> faults(const analyse::Ledger& ledger,
+                                                                      const Texts& fields, const Texts& allow) {
+  std::vector<std::tuple<std::string, std::string, std::string>> out;
+  for (const analyse::LedgerFault& fault : analyse::ledger_faults(ledger, {fields, allow})) {
+    if (fault.is_fabricated) {
+      const analyse::FabricatedNode& node = ledger.fabricated[fault.place];
+      out.emplace_back(fault.kind, node.node, render::ledger_row(node));
+    } else {
+      const analyse::LedgerEntry& entry = ledger.entries[fault.place];
+      out.emplace_back(fault.kind, entry.node, render::ledger_row(entry));
+    }
+  }
+  return out;
+}
+
+// Rows of what did not stay as it was.
+Texts rows_of(const analyse::Ledger& ledger) {
+  Texts out;
+  for (const analyse::LedgerEntry& entry : ledger.entries)
+    if (entry.fate != analyse::IdFate::kSurvived || !entry.without.empty() || !entry.altered.empty())
+      out.push_back(render::ledger_row(entry));
+  for (const analyse::FabricatedNode& node : ledger.fabricated) out.push_back(render::ledger_row(node));
+  return out;
+}
+
+// Directories differ from machine to machine: the part of a place below one of `prefixes` is kept.
+void shorten(std::string& loc, const Texts& prefixes) {
+  for (const std::string& prefix : prefixes)
+    if (!prefix.empty() && loc.rfind(prefix, 0) == 0) return void(loc.erase(0, prefix.size()));
+}
+
+struct Report {
+  analyse::DebugifyReport report;
+  Texts prefixes;
+
+  std::size_t add_graph(const std::string& compile, const std::string& stage, const std::string& direction,
+                        const std::string& path) {
+    report.graphs.push_back({compile, stage, direction, path, {}, {}});
+    return report.graphs.size() - 1;
+  }
+  void add_pass(std::size_t graph, analyse::Ledger ledger) {
+    for (analyse::LedgerEntry& entry : ledger.entries) shorten(entry.loc, prefixes);
+    for (analyse::FabricatedNode& node : ledger.fabricated) shorten(node.loc, prefixes);
+    report.graphs.at(graph).passes.push_back(std::move(ledger));
+  }
+  void add_unjudged(std::size_t graph, const std::string& text) { report.graphs.at(graph).unjudged.push_back(text); }
+};
+
+void bind_report(nb::module_& m) {
+  nb::class_<Report>(m, "Report")
+      .def("__init__",
+           [](Report* self, const Texts& stages, const std::string& pass, const Texts& fields, const Texts& allow,
+              const Texts& prefixes) {
+             new (self) Report{{stages, pass, {fields, allow}, {}}, prefixes};
+           },
+           nb::kw_only(), nb::arg("stages"), nb::arg("pass_name"), nb::arg("fields"), nb::arg("allow"),
+           nb::arg("prefixes"))
+      .def("add_graph", &Report::add_graph, nb::arg("compile"), nb::arg("stage"), nb::arg("direction"), nb::arg("path"))
+      .def("add_pass", &Report::add_pass, nb::arg("graph"), nb::arg("ledger"))
+      .def("add_unjudged", &Report::add_unjudged, nb::arg("graph"), nb::arg("text"))
+      .def_prop_ro("faults", [](const Report& r) { return render::debugify_totals(r.report).faults; })
+      .def_prop_ro("unjudged", [](const Report& r) { return render::debugify_totals(r.report).unjudged; })
+      .def_prop_ro("graphs", [](const Report& r) { return r.report.graphs.size(); })
+      .def("text", [](const Report& r) { return render::debugify_text(r.report); })
+      .def("json", [](const Report& r) { return render::debugify_json(r.report); });
+}
+
+Texts fault_names() { return {std::begin(analyse::kFaultNames), std::end(analyse::kFaultNames)}; }
 
 Texts fate_names() {
   Texts out;
@@ -83,6 +179,17 @@ Texts fate_names() {
 
 void bind_ledger(nb::module_& m) {
   m.attr("fates") = nb::cast(fate_names());
+  m.attr("faults") = nb::cast(fault_names());
+  nb::class_<analyse::Ledger>(m, "Judged")
+      .def_prop_ro("entries", &entries_of)
+      .def_prop_ro("fabricated", &fabricated_of)
+      .def_prop_ro("kept", [](const analyse::Ledger& l) { return l.kept; })
+      .def_prop_ro("inheriting", [](const analyse::Ledger& l) { return l.inheriting; })
+      .def_prop_ro("is_touched", [](const analyse::Ledger& l) { return analyse::is_touched(l); })
+      .def_prop_ro("rows", &rows_of)
+      .def("faults", &faults, nb::arg("fields"), nb::arg("allow"));
+  bind_report(m);
+  m.def("allow_error", &analyse::allow_error, nb::arg("rule"));
   m.def("judge", &judge, nb::arg("pass_name"), nb::arg("tag"), nb::arg("given"), nb::arg("made"), nb::arg("after"),
         nb::arg("replaced"), nb::arg("erased"), nb::arg("written"));
   m.def("synthetic_stack", &analyse::synthetic_stack, nb::arg("tag"), nb::arg("id"), nb::arg("node"));

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "cli/debugify_options.h"
 #include "cli/record_options.h"
 #include "hook.h"
 #include "ledger_binding.h"
@@ -101,6 +102,29 @@ nb::dict parse_record(const std::vector<std::string>& arguments) {
   return out;
 }
 
+// The same for `debugify`.
+nb::dict parse_debugify(const std::vector<std::string>& arguments) {
+  const cli::ParsedDebugify parsed = cli::parse_debugify(arguments);
+  nb::dict out;
+  if (!parsed.options) {
+    out["exit"] = parsed.exit;
+    out["text"] = parsed.text;
+    return out;
+  }
+  const cli::DebugifyOptions& options = *parsed.options;
+  out["output"] = options.output;
+  out["format"] = options.format;
+  out["stages"] = options.stages;
+  out["pass"] = options.pass;
+  out["allow"] = options.allow;
+  out["fields"] = options.fields;
+  out["backend"] = options.backend;
+  out["is_module"] = options.is_module;
+  out["program"] = options.program;
+  out["arguments"] = options.arguments;
+  return out;
+}
+
 }  // namespace
 }  // namespace kerntrail::probe
 
@@ -131,6 +155,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("compile_count", [](Handle& h) { return h.session->compile_count(); })
       .def_prop_ro("observer_seconds", [](Handle& h) { return static_cast<double>(h.session->observer_ns()) * 1e-9; });
   m.def("parse_record", &parse_record, nb::arg("arguments"));
+  m.def("parse_debugify", &parse_debugify, nb::arg("arguments"));
   nb::module_ spyre = m.def_submodule("spyre");
   kerntrail::python::bind_spyre(spyre);
   nb::module_ ledger = m.def_submodule("ledger");

@@ -1,9 +1,11 @@
 #include "analyse/ledger.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "analyse/synthetic.h"
 
@@ -37,6 +39,11 @@ Claim claim_of(const NodeAfter& node, std::string_view tag, std::size_t given) {
   for (Ids* ids : {&out.stack, &out.source})
     std::erase_if(*ids, [&](std::uint32_t id) { return id == 0 || id > given; });
   return out;
+}
+
+const HeldField* held(const std::vector<HeldField>& fields, std::string_view name) {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const HeldField& f) { return f.name == name; });
+  return found == fields.end() ? nullptr : &*found;
 }
 
 class Judge {
@@ -150,13 +157,29 @@ void Judge::add_heirs(LedgerEntry& entry, const std::vector<NodeKey>& heirs) con
     const Known& node = nodes_[heir];
     if (field == "stack_trace") return !holds(node.claim.stack, entry.id);
     if (field == "from_node") return !holds(node.claim.source, entry.id);
-    return std::find(node.after->fields.begin(), node.after->fields.end(), field) == node.after->fields.end();
+    return held(node.after->fields, field) == nullptr;
+  };
+  // Nodes with equal values can't be told apart by them, and need not be.
+  const auto differs = [&](NodeKey heir, const std::string& field) {
+    const Known& node = nodes_[heir];
+    const HeldField* now = held(node.after->fields, field);
+    return now != nullptr && std::none_of(node.claim.ids().begin(), node.claim.ids().end(), [&](std::uint32_t id) {
+             const HeldField* was = held(seen_.given[id - 1].fields, field);
+             return was != nullptr && was->value == now->value;
+           });
   };
   for (const NodeKey heir : heirs) entry.heirs.push_back(name(heir));
   entry.is_named = true;
-  for (const std::string& field : seen_.given[entry.id - 1].fields)
-    if (std::any_of(heirs.begin(), heirs.end(), [&](NodeKey heir) { return lacks(heir, field); }))
+  for (const auto& [field, value] : seen_.given[entry.id - 1].fields) {
+    const auto any = [&](const auto& is_so) {
+      return std::any_of(heirs.begin(), heirs.end(), [&](NodeKey heir) { return is_so(heir, field); });
+    };
+    if (any(lacks)) {
       entry.without.push_back(field);
+    } else if (any(differs)) {
+      entry.altered.push_back(field);
+    }
+  }
 }
 
 // The node is still there: what it says itself decides, whoever else names its id.
@@ -170,9 +193,9 @@ void Judge::judge_kept(LedgerEntry& entry) const {
     if (heirs.size() > 1) {
       entry.loc = made_at(heirs.back());
       entry.why = "a new node names it too";
-    } else if (!entry.without.empty()) {
+    } else if (!entry.without.empty() || !entry.altered.empty()) {
       entry.loc = touched_at(node.written);
-      entry.why = "the node lost a field";
+      entry.why = entry.without.empty() ? "a field of the node was written" : "the node lost a field";
     }
     return;
   }
@@ -318,9 +341,68 @@ Expected<Ledger> Judge::run() {
   return out;
 }
 
+// Shell patterns of * and ?.
+bool matches(std::string_view text, std::string_view pattern) {
+  if (pattern.empty()) return text.empty();
+  if (pattern.front() == '*') {
+    for (std::size_t skip = 0; skip <= text.size(); ++skip)
+      if (matches(text.substr(skip), pattern.substr(1))) return true;
+    return false;
+  }
+  return !text.empty() && (pattern.front() == '?' || pattern.front() == text.front()) &&
+         matches(text.substr(1), pattern.substr(1));
+}
+
+bool is_allowed(const std::vector<std::string>& allow, std::string_view fault, std::string_view node) {
+  return std::any_of(allow.begin(), allow.end(), [&](std::string_view rule) {
+    const std::size_t colon = rule.find(':');
+    if (rule.substr(0, colon) != fault) return false;
+    const std::string_view pattern = colon == std::string_view::npos ? "*" : rule.substr(colon + 1);
+    return pattern.empty() || matches(node, pattern);
+  });
+}
+
+// Empty where nothing is wrong with it.
+std::string_view fault_of(const LedgerEntry& entry, const std::vector<std::string>& fields) {
+  const auto asked = [&](const std::vector<std::string>& some) {
+    return std::any_of(some.begin(), some.end(), [&](const std::string& field) {
+      return std::find(fields.begin(), fields.end(), field) != fields.end();
+    });
+  };
+  if (entry.fate == IdFate::kLost || entry.fate == IdFate::kOverwritten) return id_fate_name(entry.fate);
+  if (entry.fate == IdFate::kMerged && !entry.is_named) return id_fate_name(entry.fate);
+  if (asked(entry.without)) return "incomplete";
+  return asked(entry.altered) ? "altered" : "";
+}
+
 }  // namespace
 
 std::string_view id_fate_name(IdFate fate) { return kFateNames[static_cast<std::size_t>(fate)]; }
+
+std::vector<LedgerFault> ledger_faults(const Ledger& ledger, const FaultRules& rules) {
+  std::vector<LedgerFault> out;
+  for (std::size_t i = 0; i < ledger.entries.size(); ++i) {
+    const std::string_view fault = fault_of(ledger.entries[i], rules.fields);
+    if (!fault.empty() && !is_allowed(rules.allow, fault, ledger.entries[i].node)) out.push_back({fault, false, i});
+  }
+  for (std::size_t i = 0; i < ledger.fabricated.size(); ++i)
+    if (!is_allowed(rules.allow, "fabricated", ledger.fabricated[i].node)) out.push_back({"fabricated", true, i});
+  return out;
+}
+
+std::string allow_error(std::string_view rule) {
+  const std::string_view kind = rule.substr(0, rule.find(':'));
+  if (std::find(std::begin(kFaultNames), std::end(kFaultNames), kind) != std::end(kFaultNames)) return {};
+  return fmt::format("allow: '{}' is none of {} (alone, or with a colon and the name of a node)", rule,
+                     fmt::join(kFaultNames, ", "));
+}
+
+bool is_touched(const Ledger& ledger) {
+  return ledger.inheriting > 0 || !ledger.fabricated.empty() ||
+         std::any_of(ledger.entries.begin(), ledger.entries.end(), [](const LedgerEntry& entry) {
+           return entry.fate != IdFate::kSurvived || !entry.without.empty() || !entry.altered.empty();
+         });
+}
 
 Expected<Ledger> judge_pass(const PassObservation& seen) { return Judge(seen).run(); }
 

@@ -18,11 +18,17 @@ namespace kerntrail::analyse {
 // order of their making. 0: a node without a key (the graph's output).
 using NodeKey = std::uint32_t;
 
+// A provenance field that a node holds. Of one field, equal numbers are equal values; 0 for the synthetic ones.
+struct HeldField {
+  std::string name;
+  std::uint32_t value = 0;
+};
+
 struct GivenNode {
   std::string name;
   std::vector<NodeKey> inputs, users;
   bool is_pure = true;  // may be erased where nothing uses it
-  std::vector<std::string> fields;  // provenance fields it holds, the synthetic ones among them
+  std::vector<HeldField> fields;  // the synthetic ones among them
 };
 
 struct MadeNode {
@@ -34,7 +40,7 @@ struct NodeAfter {
   NodeKey key = 0;
   std::optional<std::string> stack_trace;
   std::vector<std::string> from_node;  // pass names of the whole chain
-  std::vector<std::string> fields;
+  std::vector<HeldField> fields;
 };
 
 struct Replaced {
@@ -79,6 +85,7 @@ struct LedgerEntry {
   std::vector<std::string> heirs;  // the nodes that name it, else the one that has its place
   bool is_named = false;  // whether any node names it
   std::vector<std::string> without;  // fields that an heir lacks, though this node held them
+  std::vector<std::string> altered;  // fields that an heir holds with a value of none of the nodes it names
   std::string loc;  // the line that made, erased or wrote; empty where nothing happened or it is unknown
   std::string why;  // a few words
 };
@@ -93,6 +100,47 @@ struct Ledger {
   std::vector<LedgerEntry> entries;  // one for each id, in order
   std::vector<FabricatedNode> fabricated;
   std::size_t kept = 0, inheriting = 0;
+};
+
+// What is accepted of a pass. `allow`: a fault, alone or with a colon and a pattern (* and ?) for the node's name.
+struct FaultRules {
+  std::vector<std::string> fields;  // those whose absence, or another value, is a fault
+  std::vector<std::string> allow;
+};
+
+// In this order; what `allow` may name.
+inline constexpr std::string_view kFaultNames[] = {"lost",       "overwritten", "merged",
+                                                   "fabricated", "incomplete",  "altered"};
+
+// Something wrong with a pass: an entry, or a node of `fabricated`.
+struct LedgerFault {
+  std::string_view kind;
+  bool is_fabricated = false;
+  std::size_t place = 0;  // in `entries` or `fabricated`
+};
+
+// Of entries in order, then of fabricated nodes. An entry has one at most: its fate, else incomplete, else altered.
+std::vector<LedgerFault> ledger_faults(const Ledger& ledger, const FaultRules& rules);
+// Why `rule` is no rule of `allow`; empty where it is one.
+std::string allow_error(std::string_view rule);
+// Whether the pass made, took, wrote or altered anything.
+bool is_touched(const Ledger& ledger);
+
+// All that one run of `kerntrail debugify` judged.
+struct JudgedGraph {
+  std::string compile;    // torch's own id, "0/0"; empty where it has none
+  std::string stage;      // "pre_grad", "joint", "post_grad"
+  std::string direction;  // "inference", "joint", "forward", "backward"; empty: not known
+  std::string path;       // of a graph nested in another, "true_graph_0"
+  std::vector<Ledger> passes;         // in the order they ran
+  std::vector<std::string> unjudged;  // what could not be judged, and why
+};
+
+struct DebugifyReport {
+  std::vector<std::string> stages;
+  std::string pass;  // "module:function" where only that was judged
+  FaultRules rules;
+  std::vector<JudgedGraph> graphs;
 };
 
 // kReference for a key that is out of range, or given twice in `after`.

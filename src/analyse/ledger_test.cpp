@@ -11,7 +11,7 @@
 namespace kerntrail::analyse {
 namespace {
 
-const std::vector<std::string> kFields{"stack_trace", "from_node"};
+const std::vector<HeldField> kFields{{"stack_trace", 0}, {"from_node", 0}};
 
 // x -> a -> b -> (output), and c, which uses a too: keys 1 to 4.
 PassObservation chain() {
@@ -97,6 +97,49 @@ TEST(Ledger, SwappedAndTakenAwayInPlace) {
   EXPECT_EQ(ledger->entries[1].loc, "p.py:3");
   EXPECT_EQ(ledger->entries[2].loc, "p.py:1");
   EXPECT_TRUE(ledger->entries[2].is_named);
+}
+
+TEST(Ledger, OtherFieldsAreJudgedByValue) {
+  PassObservation seen = chain();
+  seen.given[2].fields = {{"original_aten", 4}, {"nn_module_stack", 1}};
+  seen.given[3].fields = {{"original_aten", 5}, {"nn_module_stack", 1}};
+  seen.made = {{"k", "p.py:7"}};
+  seen.after = {naming(1, {1}), naming(2, {2}), naming(5, {3}), naming(4, {4})};
+  seen.after[2].fields = {{"original_aten", 5}, {"nn_module_stack", 1}};
+  seen.after[3].fields = {{"original_aten", 6}, {"nn_module_stack", 1}};
+  seen.written = {{4, "p.py:9"}};
+  const auto ledger = judge_pass(seen);
+  EXPECT_EQ(ledger->entries[2].altered, std::vector<std::string>{"original_aten"});
+  EXPECT_EQ(ledger->entries[3].altered, std::vector<std::string>{"original_aten"});
+  EXPECT_EQ(ledger->entries[3].fate, IdFate::kSurvived);
+  EXPECT_EQ(ledger->entries[3].loc, "p.py:9");
+  seen.after[2] = naming(5, {3, 4});  // names both: the value of either is right
+  seen.after[2].fields = {{"original_aten", 5}, {"nn_module_stack", 1}};
+  EXPECT_TRUE(judge_pass(seen)->entries[2].altered.empty());
+}
+
+TEST(Ledger, FaultsAndWhatIsAllowed) {
+  Ledger ledger;
+  ledger.entries.resize(5);
+  const IdFate fates[] = {IdFate::kLost, IdFate::kMerged, IdFate::kMerged, IdFate::kSurvived, IdFate::kSurvived};
+  for (std::size_t i = 0; i < 5; ++i) {
+    ledger.entries[i].fate = fates[i];
+    ledger.entries[i].node = "n" + std::to_string(i);
+  }
+  ledger.entries[2].is_named = true;
+  ledger.entries[3].without = {"from_node"};
+  ledger.entries[4].altered = {"original_aten"};
+  ledger.fabricated = {{"new", "", ""}};
+  const auto kinds = [&](const FaultRules& rules) {
+    std::string out;
+    for (const LedgerFault& fault : ledger_faults(ledger, rules)) out += std::string(fault.kind) + " ";
+    return out;
+  };
+  EXPECT_EQ(kinds({{"from_node", "original_aten"}, {}}), "lost merged incomplete altered fabricated ");
+  EXPECT_EQ(kinds({{}, {}}), "lost merged fabricated ");
+  EXPECT_EQ(kinds({{}, {"lost:n?", "merged:x*", "fabricated:*e*"}}), "merged ");
+  EXPECT_EQ(allow_error("lost:mm*"), "");
+  EXPECT_NE(allow_error("losst").find("'losst'"), std::string::npos);
 }
 
 TEST(Ledger, MergedWithAndWithoutItsName) {

@@ -68,7 +68,8 @@ constexpr std::array kRules{
          "A pass changed the value in place to that of another source, or a new unit has a value that none of its "
          "sources had: present, and wrong.",
          "A no-op is removed, and its metadata is written over that of the node that stays.",
-         "Do not copy metadata onto a node that stays; the report names the pass, and whose value it has now."},
+         "Do not copy metadata onto a node that stays; the report names the pass, and whose value it has now, "
+         "`kerntrail debugify` the line that writes."},
     Rule{"quality", "vacuous", "A chain is there, but it reaches no node of the traced graph that has a line.",
          "`from_node` that names a placeholder without a name, or nodes of a temporary trace.",
          "Do not count it as provenance; make the pass link to the nodes it replaced."},

@@ -133,4 +133,23 @@ bool succeeds(const std::vector<std::string>& command) {
   return status && status->status == 0;
 }
 
+Expected<std::string> find_packaged_python(const std::string& wanted) {
+  KERNTRAIL_TRY(std::string python, find_python(wanted));
+  if (succeeds({python, "-c", "import kerntrail._native"})) return python;
+  const std::string torch = succeeds({python, "-c", "import torch"}) ? "" : " (torch is missing too)";
+  return fail(ErrorCode::kUsage,
+              fmt::format("{} has no kerntrail package{}; install it there (pip install kerntrail), or name an "
+                          "interpreter that has it with --python",
+                          python, torch));
+}
+
+Expected<void> check_program(const std::string& program) {
+  std::error_code ec;
+  if (fs::is_directory(program, ec))
+    return fail(ErrorCode::kUsage, fmt::format("{} is a directory, not a program", program));
+  if (!fs::exists(program, ec))
+    return fail(ErrorCode::kUsage, fmt::format("can't open the program {}: no such file", program));
+  return {};
+}
+
 }  // namespace kerntrail::cli

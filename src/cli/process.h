@@ -12,6 +12,12 @@ namespace kerntrail::cli {
 // The interpreter for `record`: `wanted` if not empty, else the python beside this binary, else python3 on PATH.
 Expected<std::string> find_python(const std::string& wanted);
 
+// The same, which must have the kerntrail package; the error says what is missing.
+Expected<std::string> find_packaged_python(const std::string& wanted);
+
+// kUsage where `program` is no file that could be run.
+Expected<void> check_program(const std::string& program);
+
 // How a program ended.
 struct Exit {
   int status = 0;  // its own, or 128 + signal as a shell gives it

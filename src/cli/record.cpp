@@ -35,15 +35,6 @@ int print_parsed(const ParsedRecord& parsed) {
   return parsed.exit;
 }
 
-// Why the interpreter can't record, in one sentence.
-std::string package_missing(const std::string& python) {
-  const std::string torch = succeeds({python, "-c", "import torch"}) ? "" : " (torch is missing too)";
-  return fmt::format(
-      "{} has no kerntrail package{}; install it there (pip install kerntrail), or name an interpreter that has it "
-      "with --python",
-      python, torch);
-}
-
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code ec;
   if (std::filesystem::equivalent(a, b, ec)) return true;
@@ -52,22 +43,14 @@ bool same_file(const std::string& a, const std::string& b) {
 
 // Everything that can be refused before anything is touched.
 Expected<std::string> check(const RecordOptions& options) {
-  std::error_code ec;
   if (!options.program.empty() && !options.is_module) {
-    if (std::filesystem::is_directory(options.program, ec)) {
-      return fail(ErrorCode::kUsage, fmt::format("{} is a directory, not a program", options.program));
-    }
-    if (!std::filesystem::exists(options.program, ec)) {
-      return fail(ErrorCode::kUsage, fmt::format("can't open the program {}: no such file", options.program));
-    }
+    KERNTRAIL_CHECK(check_program(options.program));
     if (same_file(options.program, options.output)) {
       return fail(ErrorCode::kUsage,
                   fmt::format("-o {} is the program itself; name another file for the capture", options.output));
     }
   }
-  KERNTRAIL_TRY(std::string python, find_python(options.python));
-  if (!succeeds({python, "-c", "import kerntrail._native"})) return fail(ErrorCode::kUsage, package_missing(python));
-  return python;
+  return find_packaged_python(options.python);
 }
 
 // What became of a run: whether the program was started at all, and the exit status for the caller.

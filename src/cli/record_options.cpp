@@ -1,10 +1,8 @@
 #include "cli/record_options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <sstream>
 
-#include "cli/unknown_option.h"
+#include "cli/program_arguments.h"
 
 namespace kerntrail::cli {
 namespace {
@@ -69,33 +67,11 @@ void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::stri
   app.add_option("program", rest, "The Python program and its own arguments")->type_name("PROGRAM ARGS...");
 }
 
-ParsedRecord refused(const CLI::App& app, const CLI::ParseError& error) {
+ParsedRecord stopped(const Stop& stop) {
   ParsedRecord out;
-  std::ostringstream good, bad;
-  const int code = app.exit(error, good, bad);
-  out.exit = code == 0 ? 0 : 2;
-  out.text = code == 0 ? good.str() : bad.str();
+  out.exit = stop.exit;
+  out.text = stop.text;
   return out;
-}
-
-ParsedRecord usage_error(std::string text) {
-  ParsedRecord out;
-  out.exit = 2;
-  out.text = std::move(text);
-  return out;
-}
-
-// Splits off what belongs to the program: the first argument that is neither an option of ours nor its value.
-std::size_t program_position(const CLI::App& app, const std::vector<std::string>& arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (argument == "--") return i;
-    if (argument.size() < 2 || argument[0] != '-') return i;
-    const bool has_value = argument.find('=') != std::string::npos;
-    const CLI::Option* option = app.get_option_no_throw(argument.substr(0, argument.find('=')));
-    if (option && option->get_expected_min() > 0 && !has_value) ++i;
-  }
-  return arguments.size();
 }
 
 ParsedRecord parse(const std::string& name, const char* help, const char* examples,
@@ -115,25 +91,13 @@ ParsedRecord parse(const std::string& name, const char* help, const char* exampl
     app.add_flag("--stamp", out.stamp, "Add the date to the report (absent by default: same input, same bytes)");
   }
   app.footer(examples);
-  const std::size_t at = program_position(app, arguments);
-  std::vector<std::string> own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(at));
-  std::reverse(own.begin(), own.end());  // CLI11 takes its vector backwards
-  try {
-    app.parse(own);
-  } catch (const CLI::ExtrasError&) {
-    return usage_error(unknown_argument(name, app, own).text);
-  } catch (const CLI::ParseError& error) {
-    return refused(app, error);
-  }
-  std::size_t next = at;
-  if (next < arguments.size() && arguments[next] == "--") ++next;
-  if (next < arguments.size()) out.program = arguments[next++];
-  if (next < arguments.size())
-    out.arguments.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
+  const ProgramArguments split = split_program(app, arguments);
+  if (const auto ends = parse_own(name, app, split.own)) return stopped(*ends);
+  out.program = split.program;
+  out.arguments = split.arguments;
   if (is_audit && out.program.empty() && !out.is_module) out.reference_model = true;
   if (out.program.empty() && !out.reference_model) {
-    return usage_error("kerntrail " + name + ": name the program to run, e.g. kerntrail " + name +
-                       " model.py (--help shows more)\n");
+    return stopped(no_program(name));
   }
   ParsedRecord parsed;
   parsed.options = std::move(out);

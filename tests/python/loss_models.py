@@ -117,14 +117,14 @@ def models() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...], dict[str, A
     }
 
 
-def run(name: str, capture: str) -> None:
+def run(name: str, capture: str, level: str = "passes") -> None:
     import torch._inductor.config as config
 
     import kerntrail
 
     model, inputs, settings = models()[name]
     torch._dynamo.reset()
-    with config.patch({"force_disable_caches": True, **settings}), kerntrail.capture(capture, replace=True):
+    with config.patch({"force_disable_caches": True, **settings}), kerntrail.capture(capture, replace=True, level=level):
         with contextlib.nullcontext() if model.training else torch.no_grad():
             result = torch.compile(model)(*inputs)
         if model.training:

@@ -26,12 +26,13 @@ class Model(torch.nn.Module):
 
 
 def traced() -> fx.GraphModule:
-    """Nodes x, y, add, relu, sin, sin_1, mul; each has all five fields, but for the placeholders."""
+    """Nodes x, y, add, relu, sin, sin_1, mul; each has all fields, but for the placeholders."""
     module = fx.symbolic_trace(Model())
     for line, node in enumerate(module.graph.nodes, 1):
         if node.op == "call_function":
             node.meta["stack_trace"] = f'  File "model.py", line {line}, in forward\n    {node.name}\n'
             node.meta["nn_module_stack"] = {"": ("", Model)}
+            node.meta["fwd_nn_module_stack"] = {"": ("", Model)}
             node.meta["source_fn_stack"] = [(node.name, node.target)]
             node.meta["original_aten"] = torch.ops.aten.relu.default
             node.meta["from_node"] = [NodeSource(node, "trace", NodeSourceAction.CREATE)]
@@ -205,6 +206,38 @@ def test_fields_that_a_new_node_lacks_are_named():
     ledger = debugify(traced(), keeps_only_the_stack).ledger
     assert ledger.entries[3].without == [field for field in FIELDS if field != "stack_trace"]
     assert_preserves_provenance(keeps_only_the_stack, traced(), fields=["stack_trace"])
+
+
+def test_other_fields_are_judged_by_value():
+    def writes_its_own(module):
+        good(module)
+        new = named(module, "clamp_min")
+        new.meta["source_fn_stack"] = [("clamp", torch.clamp_min)]
+        new.meta["nn_module_stack"] = dict(new.meta["nn_module_stack"])  # equal is as good
+        named(module, "sin").meta["original_aten"] = torch.ops.aten.sin.default
+
+    entries = {entry.node: entry for entry in debugify(traced(), writes_its_own).ledger.entries}
+    assert (entries["relu"].altered, entries["relu"].without) == (["source_fn_stack"], [])
+    assert (entries["sin"].fate, entries["sin"].altered) == ("survived", ["original_aten"])
+    with pytest.raises(AssertionError, match="with another source_fn_stack"):
+        assert_preserves_provenance(writes_its_own, traced(), allow="altered:sin")
+    assert_preserves_provenance(writes_its_own, traced(), allow="altered")
+    assert_preserves_provenance(writes_its_own, traced(), fields=["stack_trace"])
+
+
+def test_graphs_in_a_graph_are_followed():
+    outer = fx.Graph()
+    outer.output(outer.call_module("inner", (outer.placeholder("x"),)))
+    module = fx.GraphModule({"inner": traced()}, outer)
+
+    def in_the_inner(module):
+        drops_on_create(module.inner)
+
+    ledger = debugify(module, in_the_inner).ledger
+    assert len(ledger.entries) == 2 + 7
+    assert [(entry.node, entry.fate) for entry in ledger.entries if entry.fate != "survived"] == [("inner.relu", "lost")]
+    assert [node.node for node in ledger.fabricated] == ["inner.clamp_min"]
+    assert "kerntrail" not in str([node.meta for node in module.inner.graph.nodes])
 
 
 def test_allow_by_name_of_the_node():
@@ -431,7 +464,7 @@ def test_inside_a_compile_results_are_right_and_lines_are_the_models():
 def test_the_worked_example(repo_root, capsys):
     text = (repo_root / "docs" / "debugify.md").read_text()
     blocks = re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["python", "python", "text", "python", "python", "text"]
+    assert [kind for kind, _ in blocks] == ["python", "python", "text", "python", "python", "text", "text"]
     scope: dict = {"__name__": "worked"}
     code = [block for kind, block in blocks if kind == "python"]
     source = code[0] + code[1]

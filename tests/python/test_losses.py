@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import loss_models
 import pytest
@@ -55,8 +56,8 @@ EXPECTED = {
 PLACE = re.compile(r"(?P<file>.+):(?P<line>\d+) \((?P<function>.+)\)")
 
 
-def drops_of(run_kerntrail, tmp_path, name):
-    loss_models.run(name, str(tmp_path / "c.ndjson"))
+def drops_of(run_kerntrail, tmp_path, name, level="passes"):
+    loss_models.run(name, str(tmp_path / "c.ndjson"), level)
     done = run_kerntrail("drops", tmp_path / "c.ndjson", "--format", "json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["parts"]
@@ -90,8 +91,16 @@ def test_what_stock_inductor_loses(tmp_path, run_kerntrail, name):
             assert sum(one["fates"].values()) == one["left"]
 
 
-def test_a_removed_addition_of_zeros_overwrites_what_stays(tmp_path, run_kerntrail):
+@pytest.mark.parametrize("level", ["passes", "origins"])
+def test_a_removed_addition_of_zeros_overwrites_what_stays(tmp_path, run_kerntrail, level):
     """The sine gets the metadata of the addition that was removed: every field present, and wrong."""
-    (part,) = drops_of(run_kerntrail, tmp_path, "adds_zeros")
-    wrong = {(part["sites"][mark["site"]]["title"], mark["field"], mark["name"]) for mark in part["marks"] if mark["quality"] == "overwritten"}
+    (part,) = drops_of(run_kerntrail, tmp_path, "adds_zeros", level)
+    marks = [mark for mark in part["marks"] if mark["quality"] == "overwritten"]
+    wrong = {(part["sites"][mark["site"]]["title"], mark["field"], mark["name"]) for mark in marks}
     assert wrong == {("constant_fold_uniform_value", field, "sin") for field in (S, F, A, N)}
+    (aten,) = [mark for mark in marks if mark["field"] == A]
+    assert (aten["was"], aten["now"], aten["evidence"]) == ("aten.sin.default", "aten.add.Tensor", "identity")
+    (stack,) = [mark for mark in marks if mark["field"] == S]
+    lines = [int(stack[key].rpartition(":")[2]) for key in ("was", "now")]
+    source = Path(loss_models.__file__).read_text().splitlines()
+    assert [source[line - 1].strip() for line in lines] == ["a = torch.sin(x)", "return torch.exp(a + torch.zeros(4, 8))"]
