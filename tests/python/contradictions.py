@@ -32,7 +32,7 @@ class Contradiction:
     build: Callable[[], tuple[Any, tuple[Tensor, ...]]]  # model and inputs
     kernel: str  # begins its name
     computes: frozenset[str]  # nodes that the witness has in it
-    extra: dict[str, str] = field(default_factory=dict)  # claimed node -> where it is: elsewhere, nowhere
+    extra: dict[str, str] = field(default_factory=dict)  # claimed node -> what `verify` says: elsewhere, nowhere, index
     line: Line | None = None
     inductor: dict[str, Any] = field(default_factory=dict)  # config
     needs_template: bool = False  # this processor may have none
@@ -184,9 +184,9 @@ CONTRADICTIONS = [
     Contradiction("nested_region", "sub-graph", lambda: (nested_region, _randn((8,))), "cpp_fused_sin_0", frozenset({"sin"}),
                   {"invoke_subgraph": "nowhere", "repeated_subgraph0": "nowhere"}),
     Contradiction("view_of_matmul", "view", lambda: (view_of_matmul, _randn((8, 8), (8, 8))), "cpp_fused_neg_view_0", frozenset({"neg"}),
-                  {"view": "nowhere"}, Line("view", "a = torch.mm(x, w).view(8, 2, 4)", "a = torch.mm(x, w).view(8, 2, 4)")),
+                  {"view": "index"}, Line("view", "a = torch.mm(x, w).view(8, 2, 4)", "a = torch.mm(x, w).view(8, 2, 4)")),
     Contradiction("transposed_weight", "view", lambda: (transposed_weight, _randn((4, 8), (8, 8))), "extern_kernels.mm",
-                  frozenset({"mm"}), {"permute": "nowhere"}),
+                  frozenset({"mm"}), {"permute": "index"}),
 ]
 
 
