@@ -389,14 +389,16 @@ void create_op_spec_after(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   if (!frame || call.raised) return;
   const nb::object node = attribute(call.arg(0, "self"), "current_node");
-  collect_op_spec(session, *frame, call.result, attribute(node, "node"));
+  collect_op_spec(session, *frame, call.result, attribute(node, "node"), call.arg(0, "self"));
 }
 
 void define_kernel_after(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   if (!frame || call.raised) return;
   const auto name = text(call.result);
-  if (name) collect_kernel(session, *frame, *name, call.arg(2, "node_schedule"));
+  if (!name) return;
+  collect_kernel(session, *frame, *name, call.arg(2, "node_schedule"));
+  give_op_specs(*frame, *name, call.arg(3, "kernel"));
 }
 
 void output_dir_after(Session& session, Call& call) {
@@ -618,6 +620,20 @@ constexpr Row kTable[] = {
      "which node initial values of reductions are for", Level::kTruth, true},
     {nullptr, "torch._inductor.codegen.triton", "TritonKernel.codegen_iteration_ranges_entry", range_index_before, pop_running_after,
      "which index lines of Triton kernels are shared", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.spyre_kernel", "OpsRecorder.load", nullptr, recorded_after,
+     "which node each operation of an OpSpec is for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.spyre_kernel", "OpsRecorder.constant", nullptr, recorded_after,
+     "which node each operation of an OpSpec is for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.spyre_kernel", "OpsRecorder._default", nullptr, recorded_after,
+     "which node each operation of an OpSpec is for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.ir_passes", "_again", again_before, pop_running_after,
+     "which node the parts of a split body are for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.ir_passes", "_with_body", nullptr, with_body_after,
+     "which node rebuilt loop nests are for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.ir_passes", "_insert_before", insert_before, nullptr,
+     "the line of a pass that buffers are there for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.ir_passes", "_redirect", redirect_before, nullptr,
+     "nodes that were given the buffer of another", Level::kTruth, true},
     {nullptr, "kerntrail.spyre.backend", "fall_back", fall_back_before, nullptr, "why graphs went to stock Inductor"},
 };
 

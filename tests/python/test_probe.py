@@ -246,6 +246,13 @@ TRUTH_HOOKS = [
     "torch._inductor.codegen.cpp:CppKernel._gen_reduction_prefix",
     "torch._inductor.codegen.cpp:CppKernel.finalize_reduction_prefix",
     "torch._inductor.codegen.triton:TritonKernel.codegen_iteration_ranges_entry",
+    "kerntrail.spyre.spyre_kernel:OpsRecorder.load",
+    "kerntrail.spyre.spyre_kernel:OpsRecorder.constant",
+    "kerntrail.spyre.spyre_kernel:OpsRecorder._default",
+    "kerntrail.spyre.ir_passes:_again",
+    "kerntrail.spyre.ir_passes:_with_body",
+    "kerntrail.spyre.ir_passes:_insert_before",
+    "kerntrail.spyre.ir_passes:_redirect",
 ]
 
 
