@@ -208,6 +208,26 @@ void give_op_specs(Frame& frame, std::string_view name, nb::handle kernel) {
   graph.open_kernels.erase(open);
 }
 
+void collect_reread(Session& session, Frame& frame, std::string_view name, nb::handle op_specs) {
+  PendingGraph& graph = pending_graph(frame);
+  const auto named = std::find_if(graph.kernels.begin(), graph.kernels.end(),
+                                  [&](const PendingKernel& k) { return k.name == name && !k.is_extern; });
+  if (named == graph.kernels.end() || !is_valid(op_specs)) return;
+  base::JsonArray list;
+  for (Py_ssize_t i = 0, n = PySequence_Size(op_specs.ptr()); i < n; ++i) {
+    const nb::object spec = nb::steal(PySequence_GetItem(op_specs.ptr(), i));
+    if (!spec.is_valid()) return clear_error();
+    base::JsonObject one{{"op", text(attribute(spec, "op")).value_or("")},
+                         {"is_reduction", plain_json(attribute(spec, "is_reduction"))}};
+    const nb::object handle = attribute(spec, "debug_handle");
+    if (handle.is_valid()) one.emplace_back("debug_handle", handle_json(handle, 0));
+    list.push_back(base::Json(std::move(one)));
+  }
+  if (PyErr_Occurred()) return clear_error();
+  named->reread = base::Json(std::move(list));
+  named->reread_at = chain_of(session, frames_here());
+}
+
 void write_op_specs(Session& session, PendingGraph& pending_graph) {
   if (!has(pending_graph.op_spec_graph)) return;
   std::vector<model::ObservedUnit> units;
@@ -228,10 +248,15 @@ void write_bundles(Session& session, const Frame& frame, const PendingGraph& pen
     if (kernel.directory.empty()) continue;
     if (!has(graph)) graph = recorder.graph(frame.compile->id, "bundle", frame.direction);
     std::vector<UnitId> units;
+    // Of each file the line that its folder was asked for at.
+    const auto write_line = [&](model::ObservedUnit& file) {
+      if (!file.attrs.empty()) file.attrs.front().value.loc = kernel.written_at;
+    };
     const std::vector<std::string> names = bundle_files(kernel.directory);
     for (std::size_t i = 0; i < names.size(); ++i) {
       units.push_back(recorder.unit(graph, UnitKind::kBundleFile));
       files.push_back(read_bundle_file(session, kernel.directory, names[i], units.back()));
+      write_line(files.back());
       if (session.options().level >= Level::kTruth)
         files.back().attrs.push_back({session.tables().attr.witness, file_witness(session, pending_graph, kernel, i, names)});
     }

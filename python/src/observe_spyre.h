@@ -14,6 +14,9 @@ void collect_op_spec(Session& session, Frame& frame, nb::handle op_spec, nb::han
 // The OpSpecs that `kernel` has made so far are those of the kernel of that name.
 void give_op_specs(Frame& frame, std::string_view name, nb::handle kernel);
 
+// The same OpSpecs as objects of the executed wrapper.
+void collect_reread(Session& session, Frame& frame, std::string_view name, nb::handle op_specs);
+
 // Writes the snapshots of op_spec and superdsc of one lowering, and the links from kernels to their files.
 void write_op_specs(Session& session, PendingGraph& pending_graph);
 void write_bundles(Session& session, const Frame& frame, const PendingGraph& pending_graph);

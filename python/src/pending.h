@@ -46,6 +46,9 @@ struct PendingKernel {
   std::vector<UnitId> operations;  // linked to it so far
   // The OpSpecs that its text holds, in order, each time it was generated: places in PendingGraph::op_specs.
   std::vector<std::vector<std::size_t>> op_specs;
+  base::Json reread;  // the OpSpecs as objects again, after its text was executed; null where that was not seen
+  // The compiler's lines that read its text again and write its files.
+  LocId reread_at = LocId::kNone, written_at = LocId::kNone;
 };
 
 // An operation of a body, and who asked for it.

@@ -408,6 +408,21 @@ void output_dir_after(Session& session, Call& call) {
   if (frame && !call.raised && kernel && directory) collect_directory(session, *frame, *kernel, *directory);
 }
 
+// OpSpecs that are objects again after the wrapper's text was executed.
+void op_specs_read_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const auto kernel = text(call.arg(0, "kernel_name"));
+  if (frame && !call.raised && kernel) collect_reread(session, *frame, *kernel, call.result);
+}
+
+// A wrapper that embeds constructor calls hands the objects over itself.
+void sdsc_before(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const auto kernel = text(call.arg(1, "kernel_name"));
+  const nb::handle specs = call.arg(2, "op_specs");
+  if (frame && kernel && PyList_Check(specs.ptr())) collect_reread(session, *frame, *kernel, specs);
+}
+
 // Seen before the call: where it raises, the compile is over.
 void wrapper_define_before(Session& session, Call& call) {
   Frame* frame = session.current_frame();
@@ -547,6 +562,10 @@ constexpr Row kTable[] = {
      "SuperDSCScheduling.define_kernel", nullptr, define_kernel_after, "kernels of Spyre-format back ends"},
     {"stage6_output_dir", KERNTRAIL_SPYRE_MODULES("execution.async_compile", "async_compile"), "get_output_dir",
      nullptr, output_dir_after, "stage superdsc"},
+    {"op_specs_read", "kerntrail.spyre.async_compile", "read_op_specs", nullptr, op_specs_read_after,
+     "OpSpecs as the executed wrapper holds them", Level::kPasses},
+    {"op_specs_executed", KERNTRAIL_SPYRE_MODULES("execution.async_compile", "async_compile"), "SpyreAsyncCompile.sdsc",
+     sdsc_before, nullptr, "OpSpecs as the executed wrapper holds them", Level::kPasses},
     {nullptr, "torch.fx.passes.graph_transform_observer", "GraphTransformObserver.__enter__", observer_enter_before,
      nullptr, "where passes begin", Level::kPasses},
     {nullptr, "torch.fx.passes.graph_transform_observer", "GraphTransformObserver.__exit__", nullptr,

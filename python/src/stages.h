@@ -31,7 +31,7 @@ struct Tables {
     AttrId buffer_origins, buffer_origin_node, buffer_traceback, buffer_get_stack_traces;
     // kernels and bundle files
     AttrId kernel_class, ir_classes, source, handles, stacks, calls, seen, witness;
-    AttrId comment, detailed, op_keys, fields_found, parse_error;
+    AttrId comment, detailed, reread, op_keys, fields_found, parse_error;
     AttrId debug_handle;
   } attr;
 

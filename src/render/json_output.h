@@ -11,6 +11,7 @@
 #include "kerntrail/lineage.h"
 #include "kerntrail/matrix.h"
 #include "kerntrail/report.h"
+#include "kerntrail/round_trip.h"
 #include "kerntrail/verify.h"
 
 namespace kerntrail::render {
@@ -18,7 +19,8 @@ namespace kerntrail::render {
 // Units are given by id ("c0.n3"); the capture only spells them.
 std::string matrix_json(const Capture& capture, const std::vector<Matrix>& matrices);
 std::string lineage_json(const Capture& capture, const std::vector<Lineage>& lineages);
-std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state);
+std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state,
+                       const std::vector<RoundTrip>& trips = {});
 std::string verify_json(const std::vector<Verification>& all, const CaptureState& state);
 std::string explain_json(const std::vector<Explanation>& all);
 std::string report_json(const Capture& capture, const Report& report);
