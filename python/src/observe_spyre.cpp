@@ -258,7 +258,8 @@ void write_bundles(Session& session, const Frame& frame, const PendingGraph& pen
       files.push_back(read_bundle_file(session, kernel.directory, names[i], units.back()));
       write_line(files.back());
       if (session.options().level >= Level::kTruth)
-        files.back().attrs.push_back({session.tables().attr.witness, file_witness(session, pending_graph, kernel, i, names)});
+        files.back().attrs.push_back(
+            {session.tables().attr.witness, file_witness(session, pending_graph, kernel, i, names)});
     }
     links.emplace_back(kernel.observed.unit, std::move(units));
     recorder.volatile_value(recorder.unit_name(kernel.observed.unit), "output_dir", kernel.directory);

@@ -1,6 +1,6 @@
 // What the hooks have shown of one lowering until the compile's code is done and it is written: OpSpecs, scheduler
-// groups, kernels, calls. No Python object is kept here but lowerings, FX graphs and kernels in the making, which live until then anyway.
-// Must not know: hooks, how an object is read.
+// groups, kernels, calls. No Python object is kept here but lowerings, FX graphs and kernels in the making, which live
+// until then anyway. Must not know: hooks, how an object is read.
 #pragma once
 
 #include <nanobind/nanobind.h>

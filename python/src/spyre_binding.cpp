@@ -137,9 +137,10 @@ void bind_spyre(nb::module_& m) {
           },
           nb::arg("index"));
   m.def("read_op_specs", &read_op_specs, nb::arg("text"));
-  m.def("build_kernel", &build_kernel, nb::arg("op_specs"), nb::arg("directory"),
-        "Writes the bundle of OpSpecs (their text, what read_op_specs gave, or objects) into the directory and prepares "
-        "the kernel.");
+  m.def(
+      "build_kernel", &build_kernel, nb::arg("op_specs"), nb::arg("directory"),
+      "Writes the bundle of OpSpecs (their text, what read_op_specs gave, or objects) into the directory and prepares "
+      "the kernel.");
 }
 
 }  // namespace kerntrail::python

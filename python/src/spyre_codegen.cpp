@@ -347,7 +347,8 @@ nb::object body_parts(nb::handle buffer) {
     const char* kind = node.kind == spyre::BodyKind::kLoad       ? "load"
                        : node.kind == spyre::BodyKind::kConstant ? "constant"
                                                                  : "op";
-    nodes.append(nb::make_tuple(kind, node.name, node.index, node.value, dtype_text(node.dtype), node.operands, marks.at(i)));
+    nodes.append(
+        nb::make_tuple(kind, node.name, node.index, node.value, dtype_text(node.dtype), node.operands, marks.at(i)));
   }
   for (const spyre::BodyPart& part : value_of(spyre::parts_of(body)))
     parts.append(nb::make_tuple(part.node, dtype_text(part.dtype)));

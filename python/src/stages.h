@@ -13,7 +13,8 @@ namespace kerntrail::probe {
 
 struct Tables {
   struct Stages {
-    StageId fx_pre_grad, fx_joint, fx_aten, fx_post_grad, ir_pre_pass, ir_post_pass, schedule, op_spec, superdsc, kernel;
+    StageId fx_pre_grad, fx_joint, fx_aten, fx_post_grad, ir_pre_pass, ir_post_pass, schedule, op_spec, superdsc,
+        kernel;
   } stage;
   struct Attrs {
     // every unit

@@ -217,7 +217,8 @@ void leave_body_node(std::size_t depth) {
   if (witness != nullptr && depth != 0 && witness->running.size() >= depth) witness->running.resize(depth - 1);
 }
 
-// ---- bodies of the Spyre-format back end --------------------------------------------------------------------------------
+// ---- bodies of the Spyre-format back end
+// --------------------------------------------------------------------------------
 
 // As nodes of loop bodies: what no closure asks for is the compiler's.
 void recorded_after(Session&, Call& call) {

@@ -229,10 +229,9 @@ class KernelWriter {
     const PendingKernel& kernel = graph_.kernels[i];
     base::Json called;
     if (graph_.wrapper) called = static_cast<std::int64_t>(by_kernel_[i].size());
-    return base::JsonObject{
-        {"defined", kernel.defined},
-        {"called", std::move(called)},
-        {"registered", static_cast<std::int64_t>(kernel.registrations.size())}};
+    return base::JsonObject{{"defined", kernel.defined},
+                            {"called", std::move(called)},
+                            {"registered", static_cast<std::int64_t>(kernel.registrations.size())}};
   }
 
   // A kernel was made from a group if it has operations of it: exact, both are the compiler's own lists.

@@ -144,7 +144,6 @@ void collect_witness(Session& session, PendingKernel& kernel, nb::handle node_sc
   Writer(session, *tracing().witness, kernel).write(node_schedule);
 }
 
-
 std::vector<WitnessedOp> witnessed_ops(Session& session, nb::handle kernel, nb::handle buffer) {
   std::vector<WitnessedOp> out;
   const std::shared_ptr<Witness> witness = tracing().witness;

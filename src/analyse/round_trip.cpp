@@ -43,9 +43,7 @@ bool says_something(const Json& value, int depth = 0) {
 }
 
 // Ids are numbers in a text and decimal strings in a file.
-std::string scalar_text(const Json& value) {
-  return value.is_string() ? std::string(value.as_string()) : value.dump();
-}
+std::string scalar_text(const Json& value) { return value.is_string() ? std::string(value.as_string()) : value.dump(); }
 
 std::string short_text(const Json& value) {
   const std::string text = scalar_text(value);
@@ -83,8 +81,8 @@ void compare(const Json& before, const Json& after, const std::string& path, std
 
 bool is_record(const Json& value) { return value.find("op") != nullptr && value["op"].is_string(); }
 
-// The OpSpecs of a kernel's text in order: objects with an `op`, in lists or loops of such, be they constructor calls or
-// JSON within a string.
+// The OpSpecs of a kernel's text in order: objects with an `op`, in lists or loops of such, be they constructor calls
+// or JSON within a string.
 void find_records(const Json& value, std::vector<Json>& out, int depth = 0) {
   if (depth > kMaxDepth) return;
   if (is_record(value)) {
@@ -248,7 +246,9 @@ class Tracker {
     return found == nullptr ? LocId::kNone : found->loc;
   }
 
-  std::string name_of(UnitId unit) const { return has(last_) ? display_name(capture_, names_["name"], unit, last_) : ""; }
+  std::string name_of(UnitId unit) const {
+    return has(last_) ? display_name(capture_, names_["name"], unit, last_) : "";
+  }
 
   const Capture& capture_;
   AttrNames names_;

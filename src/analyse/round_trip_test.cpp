@@ -17,12 +17,14 @@ using Seen = CaptureBuilder::Seen;
 const std::string kFirst =
     R"({"id":"17","source":{"file":"m.py","start_line":3,"start_col":0,"end_line":null},"aten_op":"aten.mm.default",)"
     R"("ir_chain":["mm","buf0"],"fused_from":[{"id":"5","aten_op":"aten.mm.default"},{"id":"6","aten_op":"aten.t.default"}]})";
-const std::string kSecond = R"({"id":"18","source":null,"aten_op":"aten.relu.default","ir_chain":["relu","buf1"],"fused_from":[]})";
+const std::string kSecond =
+    R"({"id":"18","source":null,"aten_op":"aten.relu.default","ir_chain":["relu","buf1"],"fused_from":[]})";
 
 // The same as constructor calls, as a wrapper in which objects are written by their repr().
 constexpr std::string_view kCalls =
     "async_compile.sdsc('k', [\n"
-    "    OpSpec(op='batchmatmul', is_reduction=True, args=[TensorArg(dtype=torch.float16)], it={c0: (sympify('2'), 1)},\n"
+    "    OpSpec(op='batchmatmul', is_reduction=True, args=[TensorArg(dtype=torch.float16)], it={c0: (sympify('2'), "
+    "1)},\n"
     "        debug_handle=DebugHandle(id=17, source=SourceLoc(file='m.py', start_line=3, start_col=0, end_line=None),\n"
     "            aten_op='aten.mm.default', ir_chain=('mm', 'buf0'), fused_from=(DebugHandle(id=5, source=None,\n"
     "            aten_op='aten.mm.default'), DebugHandle(id=6, source=None, aten_op='aten.t.default')))),\n"
@@ -54,11 +56,20 @@ class RoundTripTest : public ::testing::Test {
  protected:
   RoundTrip judged(const Planted& planted) {
     const CompileId compile = b_.compile("kerntrail_spyre");
-    const GraphId specs = b_.graph(compile, "op_spec"), kernels = b_.graph(compile, "kernel"), bundle = b_.graph(compile, "bundle");
+    const GraphId specs = b_.graph(compile, "op_spec"), kernels = b_.graph(compile, "kernel"),
+                  bundle = b_.graph(compile, "bundle");
     for (UnitId& unit : specs_) unit = b_.unit(specs, UnitKind::kOpSpec);
     b_.snapshot("op_spec", specs,
-                {b_.seen(specs_[0]).text("name", "op0").text("op", "batchmatmul").json("is_reduction", "true").json("debug_handle", kFirst),
-                 b_.seen(specs_[1]).text("name", "op1").text("op", "relufwd").json("is_reduction", "false").json("debug_handle", kSecond)});
+                {b_.seen(specs_[0])
+                     .text("name", "op0")
+                     .text("op", "batchmatmul")
+                     .json("is_reduction", "true")
+                     .json("debug_handle", kFirst),
+                 b_.seen(specs_[1])
+                     .text("name", "op1")
+                     .text("op", "relufwd")
+                     .json("is_reduction", "false")
+                     .json("debug_handle", kSecond)});
     const UnitId kernel = b_.unit(kernels, UnitKind::kKernel);
     std::vector<Seen> files;
     std::vector<UnitId> units;
@@ -70,7 +81,8 @@ class RoundTripTest : public ::testing::Test {
       files.push_back(seen);
     }
     if (!files.empty()) b_.snapshot("superdsc", bundle, files);
-    Seen seen = b_.seen(kernel).text("name", "k").stack_at("source", b_.frame("back_end.py", 10, "print"), planted.text);
+    Seen seen =
+        b_.seen(kernel).text("name", "k").stack_at("source", b_.frame("back_end.py", 10, "print"), planted.text);
     if (planted.reread) seen.json("reread", *planted.reread);
     b_.recorder().link("print_op_specs", {specs_[0], specs_[1]}, {kernel});
     if (!units.empty()) b_.recorder().link("bundle_file", {kernel}, units);
@@ -125,7 +137,8 @@ TEST_F(RoundTripTest, PrintingForgetsAHandle) {
 
 TEST_F(RoundTripTest, PrintingForgetsOneFieldOfACall) {
   Planted planted;
-  planted.text = replaced(std::string(kCalls), "source=SourceLoc(file='m.py', start_line=3, start_col=0, end_line=None),", "");
+  planted.text =
+      replaced(std::string(kCalls), "source=SourceLoc(file='m.py', start_line=3, start_col=0, end_line=None),", "");
   planted.reread.reset();
   planted.files.clear();
   expect_one(judged(planted), Seam::kPrinting, "debug_handle.source", specs_[0]);

@@ -32,8 +32,16 @@ void append_utf8(std::string& out, std::uint32_t c) {
 struct Escape {
   char written, meant;
 };
-constexpr std::array<Escape, 10> kEscapes{{{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'\\', '\\'}, {'\'', '\''},
-                                           {'"', '"'}, {'a', '\a'}, {'b', '\b'}, {'f', '\f'}, {'v', '\v'}}};
+constexpr std::array<Escape, 10> kEscapes{{{'n', '\n'},
+                                           {'t', '\t'},
+                                           {'r', '\r'},
+                                           {'\\', '\\'},
+                                           {'\'', '\''},
+                                           {'"', '"'},
+                                           {'a', '\a'},
+                                           {'b', '\b'},
+                                           {'f', '\f'},
+                                           {'v', '\v'}}};
 
 class Parser {
  public:
@@ -92,7 +100,8 @@ class Parser {
   Expected<Json> primary(int depth) {
     const char c = peek();
     if (string_length() > 0) return string();
-    if (is_digit(c) || (c == '.' && is_digit(peek(1))) || ((c == '-' || c == '+') && (is_digit(peek(1)) || peek(1) == '.')))
+    if (is_digit(c) || (c == '.' && is_digit(peek(1))) ||
+        ((c == '-' || c == '+') && (is_digit(peek(1)) || peek(1) == '.')))
       return number();
     if (is_name_start(c)) return name(depth);
     if (c == '[') return list(']', depth);
@@ -124,7 +133,8 @@ class Parser {
   // Of the prefix and the opening quotes; 0 where no string begins here.
   std::size_t string_length() const {
     std::size_t prefix = 0;
-    while (prefix < 3 && std::string_view("rRbBuUfF").find(peek(prefix)) != std::string_view::npos && peek(prefix) != '\0')
+    while (prefix < 3 && std::string_view("rRbBuUfF").find(peek(prefix)) != std::string_view::npos &&
+           peek(prefix) != '\0')
       ++prefix;
     const char quote = peek(prefix);
     if (quote != '\'' && quote != '"') return 0;
@@ -201,7 +211,8 @@ class Parser {
     const std::size_t start = at_;
     if (peek() == '-' || peek() == '+') ++at_;
     const auto part = [&](char c) { return is_name(c) || c == '.'; };
-    while (part(peek()) || ((peek() == '-' || peek() == '+') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E'))) ++at_;
+    while (part(peek()) || ((peek() == '-' || peek() == '+') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E')))
+      ++at_;
     std::string digits(text_.substr(start, at_ - start));
     std::erase(digits, '_');
     const char* const first = digits.data() + (digits.starts_with('+') ? 1 : 0);

@@ -43,7 +43,8 @@ TEST(PythonLiteral, WhatIsNoLiteralIsItsText) {
 }
 
 TEST(PythonLiteral, DamagedTextIsAnErrorWithItsPlace) {
-  for (const char* text : {"", "[", "[1", "[1 2", "'a", "f(", "f(a=", "{'a':", "(1", "]", "1 2)", "'\\x4'", "'\\", "{1: 2", "[f(]"}) {
+  for (const char* text :
+       {"", "[", "[1", "[1 2", "'a", "f(", "f(a=", "{'a':", "(1", "]", "1 2)", "'\\x4'", "'\\", "{1: 2", "[f(]"}) {
     const auto value = parse_python_literal(text, "k.py");
     ASSERT_FALSE(value) << text;
     EXPECT_EQ(value.error().path, "k.py");

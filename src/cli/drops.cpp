@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kDescription =
     "Says where provenance was lost: per pass and per line of the compiler, which fields of which units, on what\n"
     "evidence; which present values are wrong or less than they could be; what is by design; and for every stage and\n"
-    "field how many are present and how good, how many are absent and why; and what OpSpecs lose on their way through the\n"
+    "field how many are present and how good, how many are absent and why; and what OpSpecs lose on their way through "
+    "the\n"
     "text of their kernel to files. kerntrail rules explains the words.";
 constexpr std::string_view kExamples =
     "Examples:\n"

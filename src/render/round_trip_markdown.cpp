@@ -22,22 +22,22 @@ std::string summary(const RoundTrip& trip) {
                                 base::counted(trip.kernels, "kernel"), trip.printed);
   if (trip.reread > 0) out += fmt::format(", {} from the text to objects again", trip.reread);
   out += fmt::format(", {} into a file", trip.written);
-  if (trip.reread == 0 && trip.written > 0)
-    out += "; objects of the executed text were not recorded (level `borders`)";
+  if (trip.reread == 0 && trip.written > 0) out += "; objects of the executed text were not recorded (level `borders`)";
   if (trip.losses.empty()) return out + (trip.breaks.empty() ? ". Nothing is lost or changed.\n" : ".\n");
   std::map<Seam, std::size_t> seams;
   for (const SeamLoss& loss : trip.losses) ++seams[loss.seam];
   std::vector<std::string> parts;
   for (const auto& [seam, n] : seams)
-    parts.push_back(fmt::format("{} by {}", base::counted(n, "field"), seam_name(seam) == "after_printing"
-                                                                           ? std::string("reading or writing")
-                                                                           : std::string(seam_name(seam))));
+    parts.push_back(fmt::format(
+        "{} by {}", base::counted(n, "field"),
+        seam_name(seam) == "after_printing" ? std::string("reading or writing") : std::string(seam_name(seam))));
   return out + fmt::format(". **Lost or changed: {}.**\n", base::join(parts, ", "));
 }
 
 std::string row(const SeamLoss& loss) {
   std::string what = loss.changed ? fmt::format("{} became {}", md_code(loss.was), md_code(loss.now)) : "lost";
-  const std::string unit = loss.unit_name.empty() ? md_code(loss.unit) : md_code(loss.unit_name) + " (" + loss.unit + ")";
+  const std::string unit =
+      loss.unit_name.empty() ? md_code(loss.unit) : md_code(loss.unit_name) + " (" + loss.unit + ")";
   std::string where = md_code(loss.kernel_name);
   if (!loss.file_name.empty()) where += ", " + md_code(loss.file_name);
   return md_row({std::string(kSeams[static_cast<std::size_t>(loss.seam)]), md_code(loss.field), what, unit, where,

@@ -51,7 +51,7 @@ class Choices(nn.Module):
         low = torch.clamp(x, -0.5, 0.5)
         picked = torch.where(y > 0, low, y * 0.1)
         square = picked**2
-        mixed = torch.maximum(square, torch.sigmoid(y))
+        mixed = torch.maximum(square, torch.sigmoid(y) - 0.5)
         return mixed - x, 1 - low
 
 
