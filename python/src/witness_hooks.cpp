@@ -64,6 +64,12 @@ KnownType& text_buffer_type() {
   return t;
 }
 
+// A line that is finished when it is printed, as loads of Triton whose eviction policy is decided late.
+KnownType& deferred_line_type() {
+  static auto& t = *new KnownType{"torch._inductor.utils", "DeferredLineBase", {}, false};
+  return t;
+}
+
 void push(Witness& witness, Running what, Call& call) {
   witness.running.push_back(what);
   call.token = witness.running.size();
@@ -366,7 +372,8 @@ void generate_after(Session&, Call& call) {
   const bool is_buffer = text_buffer_type().holds(wanted);
   const std::size_t before = call.token - 1, now = witness->lines_so_far();
   if (now > before) return witness->named(call.result, is_buffer ? before : now - 1);
-  if (is_buffer || PyUnicode_Check(wanted.ptr())) witness->given_again(call.result);
+  if (is_buffer || PyUnicode_Check(wanted.ptr()) || deferred_line_type().holds(wanted))
+    witness->given_again(call.result);
 }
 
 void accumulator_after(Session&, Call& call) {

@@ -65,8 +65,9 @@ def record(compile_and_run: Any) -> Recorded:
 
 
 def line_of(node: fx.Node, file: str) -> int | None:
-    frames = re.findall(r'File "(.*)", line (\d+)', node.meta.get("stack_trace") or "")
-    return int(frames[-1][1]) if frames and frames[-1][0].endswith(file) else None
+    """The innermost one in a file."""
+    lines = re.findall(rf'{re.escape(file)}", line (\d+)', node.meta.get("stack_trace") or "")
+    return int(lines[-1]) if lines else None
 
 
 def disturbed(value: Any) -> Any:

@@ -1,9 +1,9 @@
 """The dynamic witness of Triton kernels: each line that gives a value is disturbed in turn, in the interpreter, and the
 results that change are held against those that the source line of its node reaches in an eager run.
 
-    python -m triton_fixtures.disturb MODEL FOLDER
+    python -m triton_fixtures.disturb MODEL[,MODEL...] FOLDER
 
-Writes FOLDER/capture.ndjson and FOLDER/disturbed.json: a row a line."""
+Writes FOLDER/MODEL.ndjson and FOLDER/disturbed.json: of each model a row a line."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
 warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402
+import torch._dynamo  # noqa: E402
 import torch._inductor.config as inductor  # noqa: E402
 from capture_view import CaptureView  # noqa: E402
 from reachability import differ, disturbed, line_of  # noqa: E402
@@ -35,6 +36,8 @@ from triton_fixtures.models import MODELS  # noqa: E402
 VALUE = re.compile(r"(\s*)(_?tmp\d+) = ")
 # The interpreter runs a kernel as Python, so that a line may ask for the type of what it disturbs.
 DISTURB = "{0} = {0} == 0 if {0}.dtype.is_int1() else {0} + 1 if {0}.dtype.is_int() else {0} * 1.25 + 0.125"
+# Where scale and shift cancel out later, as in a normalisation.
+BEND = "{0} = {0} == 0 if {0}.dtype.is_int1() else {0} + 1 if {0}.dtype.is_int() else {0} + {0} * {0} * {0}"
 
 
 class Replaceable:
@@ -44,10 +47,10 @@ class Replaceable:
         self.name, self.source, self.make = name, source, make
         self.kernel = self.original = make(source)
 
-    def disturb(self, line: int) -> None:
+    def disturb(self, line: int, how: str) -> None:
         lines = self.source.split("\n")
         indent, variable = VALUE.match(lines[line]).groups()
-        lines.insert(line + 1, indent + DISTURB.format(variable))
+        lines.insert(line + 1, indent + how.format(variable))
         self.kernel = self.make("\n".join(lines))
 
     def restore(self) -> None:
@@ -70,8 +73,8 @@ class Model:
         model, inputs = make().eval(), make_inputs()
         original = AsyncCompile.triton
 
-        def triton(compiler: Any, kernel: str, source: str, device: str = "cuda") -> Replaceable:
-            made = Replaceable(kernel, source, lambda text: original(compiler, kernel, text, device))
+        def triton(compiler: Any, kernel: str, source: str, device_str: str = "cuda") -> Replaceable:
+            made = Replaceable(kernel, source, lambda text: original(compiler, kernel, text, device_str))
             return self.kernels.setdefault(kernel, made)
 
         AsyncCompile.triton = triton
@@ -116,8 +119,9 @@ def changed(before: list[Tensor], after: list[Tensor]) -> list[int]:
 
 
 def disturb_all(name: str, folder: Path) -> dict[str, Any]:
-    model = Model(name, folder / "capture.ndjson")
-    view = CaptureView(folder / "capture.ndjson")
+    torch._dynamo.reset()
+    model = Model(name, folder / f"{name}.ndjson")
+    view = CaptureView(folder / f"{name}.ndjson")
     line_of_node = {row["name"]: int(found[-1]) for row in view.at("fx_post_grad")
                     if (found := re.findall(r'models\.py", line (\d+)', row.get("stack_trace") or ""))}
     nodes: dict[int, set[str]] = {}
@@ -142,23 +146,27 @@ def disturb_line(model: Model, kernel: Replaceable, name: str, line: Line, line_
     lines = sorted({line_of_node[node] for node in (line.node, *line.also) if node in line_of_node})
     row = {"kernel": name, "line": line.number, "text": line.text, "node": line.node, "source_lines": lines,
            "reached": sorted({i for source in lines for i in reach[source]})}
-    try:
-        kernel.disturb(line.number - 1)
-        row["changed"] = changed(base, model.run())
-    except Exception as error:  # the report says which
-        row["error"] = repr(error)[:200]
-    kernel.restore()
+    for how in (DISTURB, BEND):
+        try:
+            kernel.disturb(line.number - 1, how)
+            row["changed"] = changed(base, model.run())
+        except Exception as error:  # the report says which
+            row["error"] = repr(error)[:200]
+        kernel.restore()
+        row["bent"] = how == BEND
+        if row.get("changed"):
+            break
     return row
 
 
 def main() -> None:
-    name, folder = sys.argv[1], Path(sys.argv[2])
+    names, folder = sys.argv[1].split(","), Path(sys.argv[2])
     driver.activate()
     libdevice.install()
     inductor.force_disable_caches = True
     inductor.compile_threads = 1
     inductor.cpu_backend = "triton"
-    (folder / "disturbed.json").write_text(json.dumps(disturb_all(name, folder)), encoding="utf-8")
+    (folder / "disturbed.json").write_text(json.dumps({name: disturb_all(name, folder) for name in names}), encoding="utf-8")
 
 
 if __name__ == "__main__":
