@@ -3,6 +3,7 @@ debug handle that each carries, which is the compiler's claim."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -221,3 +222,19 @@ def test_hooks_that_throw_change_nothing(when, tmp_path, run_kerntrail):
     assert set(hooks) == set(labels) and all(hook["restored"] for hook in hooks.values())
     assert all(hook["errors"] for hook in hooks.values() if hook["fired"]) and sum(hook["fired"] for hook in hooks.values()) >= 6
     assert run_kerntrail("validate", tmp_path / "c.ndjson").returncode == 0
+
+
+def test_verify_judges_both_stages(tmp_path, run_kerntrail):
+    """`kerntrail verify` reads the witness of OpSpecs and files as it reads that of kernels."""
+
+    def contradicted(**options: Any) -> dict[str, int]:
+        captured(BY_NAME["mlp_full"], tmp_path / "c.ndjson", **options)
+        told = run_kerntrail("verify", tmp_path / "c.ndjson", "--format", "json")
+        assert told.stdout, told.stderr
+        units = [unit for part in json.loads(told.stdout)["parts"] for unit in part["units"] if unit["stage"] in STAGES]
+        assert {unit["stage"] for unit in units} == set(STAGES)
+        return {stage: sum(any(line["claimed"] and line["witness"] in ("elsewhere", "nowhere") for line in unit["lines"])
+                           for unit in units if unit["stage"] == stage and unit["evidence"] == "debug_handle") for stage in STAGES}
+
+    assert contradicted() == {stage: 0 for stage in STAGES}
+    assert contradicted(pre_scheduling_passes=[swap]) == {stage: 2 for stage in STAGES}
