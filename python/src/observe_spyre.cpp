@@ -225,7 +225,7 @@ void collect_reread(Session& session, Frame& frame, std::string_view name, nb::h
   }
   if (PyErr_Occurred()) return clear_error();
   named->reread = base::Json(std::move(list));
-  named->reread_at = chain_of(session, frames_here());
+  named->reread_at = line_here(session);
 }
 
 void write_op_specs(Session& session, PendingGraph& pending_graph) {

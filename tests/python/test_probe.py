@@ -222,6 +222,8 @@ PASS_HOOKED = [
     "torch._inductor.pattern_matcher:LoweringPatternEntry.apply",
     "torch._inductor.pattern_matcher:GraphPatternEntry.apply",
     "torch._inductor.pattern_matcher:ReplacementPatternEntry.apply",
+    "kerntrail.spyre.async_compile:read_op_specs",
+    "kerntrail.spyre.async_compile:SpyreAsyncCompile.sdsc",
 ]
 
 
