@@ -37,6 +37,7 @@ PUBLIC_HEADERS = {
     "lineage.h": "analyse",
     "matrix.h": "analyse",
     "report.h": "analyse",
+    "round_trip.h": "analyse",
     "options.h": "analyse",
     "verify.h": "analyse",
     "explain.h": "analyse",

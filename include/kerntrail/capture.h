@@ -211,7 +211,8 @@ struct Birth {
 };
 
 // Two sides of one call: exact. Kinds: "create_op_spec" (operation -> OpSpec), "define_kernel" (operations ->
-// kernel), "bundle_file" (kernel -> file, in bundle order), "fuse" (operations -> scheduler group), "emit_kernel" (groups
+// kernel), "bundle_file" (kernel -> file, in bundle order), "print_op_specs" (OpSpecs -> kernel, in the order of its text, each
+// time that text was generated), "fuse" (operations -> scheduler group), "emit_kernel" (groups
 // -> kernel), "call_kernel" (kernel -> call, in program order).
 struct Link {
   std::string kind;

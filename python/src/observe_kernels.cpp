@@ -222,6 +222,13 @@ nb::object current_lowering() {
   return attribute(attribute(module, "V"), "graph");
 }
 
+LocId line_here(Session& session) {
+  std::vector<FrameRef> frames = frames_here();
+  std::erase_if(frames, [](const FrameRef& frame) { return text(attribute(frame.code, "co_name")) == "<module>"; });
+  if (frames.size() > 1) frames.resize(1);
+  return frames.empty() ? LocId::kNone : chain_of(session, frames);
+}
+
 PendingGraph& pending_graph(Frame& frame) {
   if (!frame.pending) frame.pending = std::make_shared<PendingGraph>();
   return *frame.pending;
@@ -233,6 +240,9 @@ void collect_definition(Session& session, Frame& frame, std::string_view name, s
   if (++kernel->defined > 1) return;
   if (session.options().level >= Level::kTruth) kernel->text = source;
   kernel->observed.attrs.push_back({session.tables().attr.source, text_of(session, source)});
+  // A text that holds OpSpecs: what it lacks was lost where it was printed.
+  if (session.options().level >= Level::kPasses && !pending_graph(frame).open_kernels.empty())
+    kernel->observed.attrs.back().value.loc = line_here(session);
 }
 
 void collect_kernel(Session& session, Frame& frame, std::string_view name, nb::handle node_schedule) {
@@ -293,8 +303,11 @@ void collect_unregistered(Session& session, Frame& frame, nb::handle scheduler_n
   pending_graph(frame).kernels.push_back(std::move(kernel));
 }
 
-void collect_directory(Session&, Frame& frame, std::string_view kernel, std::string_view directory) {
-  if (PendingKernel* found = find_kernel(pending_graph(frame), kernel)) found->directory = std::string(directory);
+void collect_directory(Session& session, Frame& frame, std::string_view kernel, std::string_view directory) {
+  PendingKernel* found = find_kernel(pending_graph(frame), kernel);
+  if (found == nullptr) return;
+  found->directory = std::string(directory);
+  if (session.options().level >= Level::kPasses) found->written_at = line_here(session);
 }
 
 void collect_wrapper(Frame& frame, std::string_view text, std::string_view written) {

@@ -40,4 +40,7 @@ void collect_wrapper(Frame& frame, std::string_view text, std::string_view writt
 // Writes the snapshots of schedule, op_spec, superdsc and kernel for one lowering, with calls, links and claims.
 void write_pending(Session& session, Frame& frame);
 
+// The compiler's line that is running: not one of a generated module, whose path differs from run to run.
+LocId line_here(Session& session);
+
 }  // namespace kerntrail::probe

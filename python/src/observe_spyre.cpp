@@ -1,5 +1,7 @@
 #include "observe_spyre.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -8,6 +10,7 @@
 #include "observe_ir.h"
 #include "observe_kernels.h"
 #include "python_text.h"
+#include "write_witness.h"
 
 namespace kerntrail::probe {
 namespace {
@@ -141,9 +144,20 @@ std::vector<std::string> bundle_files(const std::string& directory) {
   return out;
 }
 
+// A file is written for the OpSpec of its number; nothing is said where numbers and OpSpecs are not as many.
+Observation file_witness(Session& session, const PendingGraph& graph, const PendingKernel& kernel, std::size_t file,
+                         const std::vector<std::string>& names) {
+  std::vector<std::vector<const PendingOpSpec*>> entries;
+  for (const std::vector<std::size_t>& specs : kernel.op_specs) {
+    const bool paired = specs.size() == names.size() && names[file] == fmt::format("sdsc_{}.json", file);
+    if (paired) entries.push_back({&graph.op_specs[specs[file]]});
+  }
+  return op_spec_witness(session, entries);
+}
+
 }  // namespace
 
-void collect_op_spec(Session& session, Frame& frame, nb::handle op_spec, nb::handle buffer) {
+void collect_op_spec(Session& session, Frame& frame, nb::handle op_spec, nb::handle buffer, nb::handle kernel) {
   if (!is_valid(op_spec)) return;
   PendingGraph& graph = pending_graph(frame);
   model::Recorder& recorder = session.recorder();
@@ -174,12 +188,55 @@ void collect_op_spec(Session& session, Frame& frame, nb::handle op_spec, nb::han
                   {unit_of_operation(session, *frame.compile, buffer, "a buffer outside every captured lowering")},
                   {out.unit});
   }
-  graph.op_specs.push_back(std::move(out));
+  PendingOpSpec pending{std::move(out), is_valid(buffer) ? operation_name(buffer) : std::string(), {}};
+  if (session.options().level >= Level::kTruth) pending.ops = witnessed_ops(session, kernel, buffer);
+  auto open = std::find_if(graph.open_kernels.begin(), graph.open_kernels.end(),
+                           [&](const OpenKernel& o) { return o.kernel.is(kernel); });
+  if (open == graph.open_kernels.end()) open = graph.open_kernels.insert(open, {nb::borrow(kernel), {}});
+  open->op_specs.push_back(graph.op_specs.size());
+  graph.op_specs.push_back(std::move(pending));
 }
 
-void write_op_specs(Session& session, const PendingGraph& pending_graph) {
-  if (has(pending_graph.op_spec_graph))
-    session.recorder().snapshot(session.tables().stage.op_spec, pending_graph.op_spec_graph, pending_graph.op_specs);
+void give_op_specs(Frame& frame, std::string_view name, nb::handle kernel) {
+  PendingGraph& graph = pending_graph(frame);
+  const auto open = std::find_if(graph.open_kernels.begin(), graph.open_kernels.end(),
+                                 [&](const OpenKernel& o) { return o.kernel.is(kernel); });
+  const auto named = std::find_if(graph.kernels.begin(), graph.kernels.end(),
+                                  [&](const PendingKernel& k) { return k.name == name && !k.is_extern; });
+  if (open == graph.open_kernels.end() || named == graph.kernels.end()) return;
+  named->op_specs.push_back(std::move(open->op_specs));
+  graph.open_kernels.erase(open);
+}
+
+void collect_reread(Session& session, Frame& frame, std::string_view name, nb::handle op_specs) {
+  PendingGraph& graph = pending_graph(frame);
+  const auto named = std::find_if(graph.kernels.begin(), graph.kernels.end(),
+                                  [&](const PendingKernel& k) { return k.name == name && !k.is_extern; });
+  if (named == graph.kernels.end() || !is_valid(op_specs)) return;
+  base::JsonArray list;
+  for (Py_ssize_t i = 0, n = PySequence_Size(op_specs.ptr()); i < n; ++i) {
+    const nb::object spec = nb::steal(PySequence_GetItem(op_specs.ptr(), i));
+    if (!spec.is_valid()) return clear_error();
+    base::JsonObject one{{"op", text(attribute(spec, "op")).value_or("")},
+                         {"is_reduction", plain_json(attribute(spec, "is_reduction"))}};
+    const nb::object handle = attribute(spec, "debug_handle");
+    if (handle.is_valid()) one.emplace_back("debug_handle", handle_json(handle, 0));
+    list.push_back(base::Json(std::move(one)));
+  }
+  if (PyErr_Occurred()) return clear_error();
+  named->reread = base::Json(std::move(list));
+  named->reread_at = line_here(session);
+}
+
+void write_op_specs(Session& session, PendingGraph& pending_graph) {
+  if (!has(pending_graph.op_spec_graph)) return;
+  std::vector<model::ObservedUnit> units;
+  for (const PendingOpSpec& spec : pending_graph.op_specs) {
+    units.push_back(spec.observed);
+    if (session.options().level >= Level::kTruth)
+      units.back().attrs.push_back({session.tables().attr.witness, op_spec_witness(session, {{&spec}})});
+  }
+  session.recorder().snapshot(session.tables().stage.op_spec, pending_graph.op_spec_graph, units);
 }
 
 void write_bundles(Session& session, const Frame& frame, const PendingGraph& pending_graph) {
@@ -191,9 +248,18 @@ void write_bundles(Session& session, const Frame& frame, const PendingGraph& pen
     if (kernel.directory.empty()) continue;
     if (!has(graph)) graph = recorder.graph(frame.compile->id, "bundle", frame.direction);
     std::vector<UnitId> units;
-    for (const std::string& name : bundle_files(kernel.directory)) {
+    // Of each file the line that its folder was asked for at.
+    const auto write_line = [&](model::ObservedUnit& file) {
+      if (!file.attrs.empty()) file.attrs.front().value.loc = kernel.written_at;
+    };
+    const std::vector<std::string> names = bundle_files(kernel.directory);
+    for (std::size_t i = 0; i < names.size(); ++i) {
       units.push_back(recorder.unit(graph, UnitKind::kBundleFile));
-      files.push_back(read_bundle_file(session, kernel.directory, name, units.back()));
+      files.push_back(read_bundle_file(session, kernel.directory, names[i], units.back()));
+      write_line(files.back());
+      if (session.options().level >= Level::kTruth)
+        files.back().attrs.push_back(
+            {session.tables().attr.witness, file_witness(session, pending_graph, kernel, i, names)});
     }
     links.emplace_back(kernel.observed.unit, std::move(units));
     recorder.volatile_value(recorder.unit_name(kernel.observed.unit), "output_dir", kernel.directory);

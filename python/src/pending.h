@@ -1,6 +1,6 @@
 // What the hooks have shown of one lowering until the compile's code is done and it is written: OpSpecs, scheduler
-// groups, kernels, calls. No Python object is kept here but lowerings and FX graphs, which live until then anyway.
-// Must not know: hooks, how an object is read.
+// groups, kernels, calls. No Python object is kept here but lowerings, FX graphs and kernels in the making, which live
+// until then anyway. Must not know: hooks, how an object is read.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -44,6 +44,31 @@ struct PendingKernel {
   std::vector<UnitId> mapped;      // by the compiler's own node mapping
   std::vector<std::string> stacks;  // by the compiler's own kernel stacks
   std::vector<UnitId> operations;  // linked to it so far
+  // The OpSpecs that its text holds, in order, each time it was generated: places in PendingGraph::op_specs.
+  std::vector<std::vector<std::size_t>> op_specs;
+  base::Json reread;  // the OpSpecs as objects again, after its text was executed; null where that was not seen
+  // The compiler's lines that read its text again and write its files.
+  LocId reread_at = LocId::kNone, written_at = LocId::kNone;
+};
+
+// An operation of a body, and who asked for it.
+struct WitnessedOp {
+  std::string op;
+  UnitId unit = UnitId::kNone;
+  base::Json made;           // instead of `unit`: the compiler's line; null where nobody is known
+  std::vector<UnitId> also;  // further nodes that were given its value
+};
+
+struct PendingOpSpec {
+  model::ObservedUnit observed;
+  std::string operation;  // of its buffer
+  std::vector<WitnessedOp> ops;
+};
+
+// A kernel of a Spyre-format back end that is being generated, and its OpSpecs so far.
+struct OpenKernel {
+  nb::object kernel;
+  std::vector<std::size_t> op_specs;
 };
 
 // A scheduler group, in the order of the schedule.
@@ -72,7 +97,8 @@ struct PendingWrapper {
 };
 
 struct PendingGraph {  // one lowering with its sub-graphs, in the order things were made
-  std::vector<model::ObservedUnit> op_specs;
+  std::vector<PendingOpSpec> op_specs;
+  std::vector<OpenKernel> open_kernels;
   std::vector<PendingSchedule> schedules;
   std::vector<PendingKernel> kernels;
   std::optional<PendingWrapper> wrapper;

@@ -389,14 +389,16 @@ void create_op_spec_after(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   if (!frame || call.raised) return;
   const nb::object node = attribute(call.arg(0, "self"), "current_node");
-  collect_op_spec(session, *frame, call.result, attribute(node, "node"));
+  collect_op_spec(session, *frame, call.result, attribute(node, "node"), call.arg(0, "self"));
 }
 
 void define_kernel_after(Session& session, Call& call) {
   Frame* frame = session.current_frame();
   if (!frame || call.raised) return;
   const auto name = text(call.result);
-  if (name) collect_kernel(session, *frame, *name, call.arg(2, "node_schedule"));
+  if (!name) return;
+  collect_kernel(session, *frame, *name, call.arg(2, "node_schedule"));
+  give_op_specs(*frame, *name, call.arg(3, "kernel"));
 }
 
 void output_dir_after(Session& session, Call& call) {
@@ -404,6 +406,21 @@ void output_dir_after(Session& session, Call& call) {
   const auto kernel = text(call.arg(0, "kernel_name"));
   const auto directory = text(call.result);
   if (frame && !call.raised && kernel && directory) collect_directory(session, *frame, *kernel, *directory);
+}
+
+// OpSpecs that are objects again after the wrapper's text was executed.
+void op_specs_read_after(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const auto kernel = text(call.arg(0, "kernel_name"));
+  if (frame && !call.raised && kernel) collect_reread(session, *frame, *kernel, call.result);
+}
+
+// A wrapper that embeds constructor calls hands the objects over itself.
+void sdsc_before(Session& session, Call& call) {
+  Frame* frame = session.current_frame();
+  const auto kernel = text(call.arg(1, "kernel_name"));
+  const nb::handle specs = call.arg(2, "op_specs");
+  if (frame && kernel && PyList_Check(specs.ptr())) collect_reread(session, *frame, *kernel, specs);
 }
 
 // Seen before the call: where it raises, the compile is over.
@@ -545,6 +562,10 @@ constexpr Row kTable[] = {
      "SuperDSCScheduling.define_kernel", nullptr, define_kernel_after, "kernels of Spyre-format back ends"},
     {"stage6_output_dir", KERNTRAIL_SPYRE_MODULES("execution.async_compile", "async_compile"), "get_output_dir",
      nullptr, output_dir_after, "stage superdsc"},
+    {"op_specs_read", "kerntrail.spyre.async_compile", "read_op_specs", nullptr, op_specs_read_after,
+     "OpSpecs as the executed wrapper holds them", Level::kPasses},
+    {"op_specs_executed", KERNTRAIL_SPYRE_MODULES("execution.async_compile", "async_compile"), "SpyreAsyncCompile.sdsc",
+     sdsc_before, nullptr, "OpSpecs as the executed wrapper holds them", Level::kPasses},
     {nullptr, "torch.fx.passes.graph_transform_observer", "GraphTransformObserver.__enter__", observer_enter_before,
      nullptr, "where passes begin", Level::kPasses},
     {nullptr, "torch.fx.passes.graph_transform_observer", "GraphTransformObserver.__exit__", nullptr,
@@ -618,6 +639,20 @@ constexpr Row kTable[] = {
      "which node initial values of reductions are for", Level::kTruth, true},
     {nullptr, "torch._inductor.codegen.triton", "TritonKernel.codegen_iteration_ranges_entry", range_index_before, pop_running_after,
      "which index lines of Triton kernels are shared", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.spyre_kernel", "OpsRecorder.load", nullptr, recorded_after,
+     "which node each operation of an OpSpec is for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.spyre_kernel", "OpsRecorder.constant", nullptr, recorded_after,
+     "which node each operation of an OpSpec is for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.spyre_kernel", "OpsRecorder._default", nullptr, recorded_after,
+     "which node each operation of an OpSpec is for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.ir_passes", "_again", again_before, pop_running_after,
+     "which node the parts of a split body are for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.ir_passes", "_with_body", nullptr, with_body_after,
+     "which node rebuilt loop nests are for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.ir_passes", "_insert_before", insert_before, nullptr,
+     "the line of a pass that buffers are there for", Level::kTruth, true},
+    {nullptr, "kerntrail.spyre.ir_passes", "_redirect", redirect_before, nullptr,
+     "nodes that were given the buffer of another", Level::kTruth, true},
     {nullptr, "kerntrail.spyre.backend", "fall_back", fall_back_before, nullptr, "why graphs went to stock Inductor"},
 };
 

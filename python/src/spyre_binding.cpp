@@ -25,16 +25,35 @@ struct RunnableKernel {
   std::vector<std::tuple<std::string, std::string, std::string>> diagnostics;  // code, where, message
 };
 
-RunnableKernel build_kernel(const std::string& text, const std::string& directory) {
+// OpSpecs as they were read; each becomes a Python object where somebody asks for it.
+struct OpSpecList {
+  std::vector<spyre::OpSpec> specs;
+};
+
+OpSpecList read_op_specs(const std::string& text) {
   auto specs = spyre::parse_op_specs(text);
   if (!specs) raise(specs.error());
+  return {std::move(*specs)};
+}
+
+// From a text, from what was read of one, or from OpSpecs.
+std::vector<spyre::OpSpec> op_specs_from(nb::handle given) {
+  if (nb::isinstance<nb::str>(given)) return read_op_specs(nb::cast<std::string>(given)).specs;
+  if (nb::isinstance<OpSpecList>(given)) return nb::cast<OpSpecList&>(given).specs;
+  std::vector<spyre::OpSpec> specs;
+  for (nb::handle spec : given) specs.push_back(op_spec_from_python(spec));
+  return specs;
+}
+
+RunnableKernel build_kernel(nb::handle op_specs, const std::string& directory) {
+  const std::vector<spyre::OpSpec> specs = op_specs_from(op_specs);
   std::vector<spyre::Diagnostic> diagnostics;
   spyre::EmitOptions options;
   options.keep_splits = true;
-  options.generation = spyre::generation_of(*specs);
-  auto files = spyre::write_bundle(directory, *specs, options, diagnostics);
+  options.generation = spyre::generation_of(specs);
+  auto files = spyre::write_bundle(directory, specs, options, diagnostics);
   if (!files) raise(files.error());
-  auto kernel = spyre::HostKernel::prepare(*specs);
+  auto kernel = spyre::HostKernel::prepare(specs);
   if (!kernel) raise(kernel.error());
   RunnableKernel result{std::move(*kernel), std::move(*files), {}};
   for (spyre::Diagnostic& d : diagnostics) result.diagnostics.emplace_back(d.code, d.where, d.message);
@@ -108,8 +127,20 @@ void bind_spyre(nb::module_& m) {
       .def("run", &run_kernel, nb::arg("tensors"), "Reads and writes the tensors, given in argument order.")
       .def_ro("files", &RunnableKernel::files, "Names of the bundle's files, in order.")
       .def_ro("diagnostics", &RunnableKernel::diagnostics, "(code, where, message) from the bundle's writer.");
-  m.def("build_kernel", &build_kernel, nb::arg("op_specs"), nb::arg("directory"),
-        "Parses the text, writes the bundle into the directory and prepares the kernel.");
+  nb::class_<OpSpecList>(m, "OpSpecList", "OpSpecs read from a text, in order.")
+      .def("__len__", [](const OpSpecList& list) { return list.specs.size(); })
+      .def(
+          "__getitem__",
+          [](const OpSpecList& list, std::size_t i) {
+            if (i >= list.specs.size()) throw nb::index_error();
+            return to_python(list.specs[i]);
+          },
+          nb::arg("index"));
+  m.def("read_op_specs", &read_op_specs, nb::arg("text"));
+  m.def(
+      "build_kernel", &build_kernel, nb::arg("op_specs"), nb::arg("directory"),
+      "Writes the bundle of OpSpecs (their text, what read_op_specs gave, or objects) into the directory and prepares "
+      "the kernel.");
 }
 
 }  // namespace kerntrail::python

@@ -21,6 +21,7 @@ nb::object unwrapped(nb::handle value) {
 
 std::size_t push(RecordedBody& body, spyre::BodyNode node) {
   body.nodes.push_back(std::move(node));
+  body.marks.push_back(0);
   return body.nodes.size() - 1;
 }
 
@@ -32,6 +33,14 @@ std::size_t node_of(RecordedBody& body, nb::handle value) {
   node.kind = spyre::BodyKind::kConstant;
   node.value = nb::cast<double>(nb::float_(plain));
   return push(body, std::move(node));
+}
+
+// Numbers that an operation has written into the body are its own.
+void set_mark(RecordedBody& body, const RecordedValue& value, std::int64_t mark) {
+  body.marks.at(value.node) = mark;
+  for (const std::size_t operand : body.nodes[value.node].operands) {
+    if (body.marks[operand] == 0) body.marks[operand] = mark;
+  }
 }
 
 RecordedBody& body_in(nb::handle self) { return nb::cast<RecordedBody&>(self.attr("body")); }
@@ -134,7 +143,8 @@ std::vector<std::int64_t> integers(nb::handle sequence) {
 
 void bind_body(nb::module_& m) {
   nb::class_<RecordedBody>(m, "RecordedBody", "What the ops recorder noted of one loop body.")
-      .def("__len__", [](const RecordedBody& body) { return body.nodes.size(); });
+      .def("__len__", [](const RecordedBody& body) { return body.nodes.size(); })
+      .def("mark", &set_mark, nb::arg("value"), nb::arg("mark"), "Leaves a number on a node, for whoever watches.");
   nb::class_<RecordedValue>(m, "RecordedValue", "One value of a recorded loop body.");
 }
 
@@ -149,7 +159,7 @@ nb::object make_recorder_class(nb::object base, const std::string& module_name) 
   return nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))("OpsRecorder", nb::make_tuple(base), members);
 }
 
-spyre::BufferBody body_of(nb::handle buffer) {
+spyre::BufferBody body_of(nb::handle buffer, std::vector<std::int64_t>* marks) {
   nb::object ir = nb::module_::import_("torch._inductor.ir");
   if (!nb::isinstance(buffer, ir.attr("ComputedBuffer"))) refuse("an operation that is no ComputedBuffer");
   nb::object data = buffer.attr("data");
@@ -177,6 +187,7 @@ spyre::BufferBody body_of(nb::handle buffer) {
     body.roots.push_back(node_of(recorded, result));
   }
   body.nodes = recorded.nodes;
+  if (marks != nullptr) *marks = recorded.marks;
   collect_inputs(body);
   return body;
 }

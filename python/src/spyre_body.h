@@ -16,6 +16,8 @@ namespace nb = nanobind;
 // What the recorder noted of one body. Values seen by the compiler's code are numbers of nodes in it.
 struct RecordedBody {
   std::vector<spyre::BodyNode> nodes;
+  // Left on nodes by whoever watches, 0 where nobody did: handed on with them, never read here. As long as `nodes`.
+  std::vector<std::int64_t> marks;
 };
 
 // One value of a body, as the compiler's code passes it around.
@@ -35,6 +37,7 @@ spyre::DType dtype_of(nb::handle torch_dtype);
 std::vector<std::int64_t> integers(nb::handle sequence);
 
 // Runs the body of a ComputedBuffer under a recorder. Raises where it holds something that a body can't be here.
-spyre::BufferBody body_of(nb::handle buffer);
+// `marks`: those of its nodes.
+spyre::BufferBody body_of(nb::handle buffer, std::vector<std::int64_t>* marks = nullptr);
 
 }  // namespace kerntrail::python

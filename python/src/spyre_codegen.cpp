@@ -106,16 +106,39 @@ void apply_splits(std::vector<spyre::IterDim>& space, const spyre::BufferBody& b
 void kernel_init(nb::handle self, nb::handle constants) {
   self.attr("constants") = constants;
   self.attr("current_node") = nb::none();
+  self.attr("body_ops") = nb::list();
   self.attr("op_specs") = nb::list();
   self.attr("args") = nb::list();
   self.attr("diagnostics") = nb::list();
 }
 
+// What the next OpSpec is made from, for whoever watches: (operation, mark, place in the body); place -1: of the loop
+// nest as a whole.
+nb::list body_ops(const spyre::BufferBody& body, const std::vector<std::int64_t>& marks,
+                  const std::vector<std::size_t>& nodes, bool stores) {
+  nb::list out;
+  for (const std::size_t i : nodes) {
+    const spyre::BodyNode& node = body.nodes[i];
+    const bool is_op = node.kind == spyre::BodyKind::kOp;
+    const std::string name = is_op ? node.name : node.kind == spyre::BodyKind::kLoad ? "load" : "constant";
+    out.append(nb::make_tuple(name, marks.at(i), i));
+  }
+  const bool reduces = !body.reduction_type.empty();
+  if (reduces) out.append(nb::make_tuple("reduction", 0, -1));
+  if (stores) out.append(nb::make_tuple(reduces ? "store_reduction" : "store", 0, -1));
+  return out;
+}
+
 void kernel_codegen_node(nb::handle self, nb::handle node) {
   self.attr("current_node") = node;
-  const spyre::BufferBody body = body_of(node.attr("node"));
+  std::vector<std::int64_t> marks;
+  const spyre::BufferBody body = body_of(node.attr("node"), &marks);
   auto& constants = nb::cast<spyre::ConstantTable&>(self.attr("constants"));
-  for (const spyre::OpSpec& spec : value_of(spyre::lower_buffer(body, constants))) {
+  std::vector<std::vector<std::size_t>> made_from;
+  const auto specs = value_of(spyre::lower_buffer(body, constants, &made_from));
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const spyre::OpSpec& spec = specs[i];
+    self.attr("body_ops") = body_ops(body, marks, made_from.at(i), i + 1 == specs.size());
     nb::list args;
     for (const spyre::TensorArg& arg : spec.args) args.append(nb::cast(arg));
     nb::object made = self.attr("create_op_spec")(spec.op, spec.is_reduction, args, json_to_python(spec.op_info));
@@ -312,17 +335,20 @@ nb::object make_scheduling_class(nb::object base, const std::string& module_name
 }
 
 nb::object body_parts(nb::handle buffer) {
-  const spyre::BufferBody body = body_of(buffer);
+  std::vector<std::int64_t> marks;
+  const spyre::BufferBody body = body_of(buffer, &marks);
   const auto dtype_text = [](const std::optional<spyre::DType>& dtype) -> nb::object {
     return dtype ? nb::object(nb::str(std::string(spyre::dtype_name(*dtype)).c_str())) : nb::none();
   };
   nb::list reads, nodes, parts;
   for (const spyre::HostBuffer& input : body.inputs) reads.append(input.name);
-  for (const spyre::BodyNode& node : body.nodes) {
+  for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+    const spyre::BodyNode& node = body.nodes[i];
     const char* kind = node.kind == spyre::BodyKind::kLoad       ? "load"
                        : node.kind == spyre::BodyKind::kConstant ? "constant"
                                                                  : "op";
-    nodes.append(nb::make_tuple(kind, node.name, node.index, node.value, dtype_text(node.dtype), node.operands));
+    nodes.append(
+        nb::make_tuple(kind, node.name, node.index, node.value, dtype_text(node.dtype), node.operands, marks.at(i)));
   }
   for (const spyre::BodyPart& part : value_of(spyre::parts_of(body)))
     parts.append(nb::make_tuple(part.node, dtype_text(part.dtype)));

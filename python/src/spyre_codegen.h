@@ -21,7 +21,7 @@ nb::object make_scheduling_class(nb::object base, const std::string& module_name
 
 // A ComputedBuffer's body as plain Python data:
 // reads: names of the buffers it loads, in order of first use;
-// nodes: (kind, name, index, value, dtype, operands) each, kind "load", "constant" or "op", dtype or None;
+// nodes: (kind, name, index, value, dtype, operands, mark) each, kind "load", "constant" or "op", dtype or None;
 // roots: numbers of the stored nodes; device_op: the one operation the body is, or "";
 // parts: (node, dtype) for each operation that needs a place of its own, in order, the stored one last; empty where the
 // body is one operation.

@@ -73,6 +73,7 @@ constexpr AttrRow kAttrs[] = {
     {&Tables::Attrs::witness, "witness", ValueType::kJson, "", ""},
     {&Tables::Attrs::comment, "comment", ValueType::kText, "", ""},
     {&Tables::Attrs::detailed, "detailed", ValueType::kText, "", ""},
+    {&Tables::Attrs::reread, "reread", ValueType::kJson, "", ""},
     {&Tables::Attrs::op_keys, "op_keys", ValueType::kJson, "", ""},
     {&Tables::Attrs::fields_found, "fields_found", ValueType::kJson, "", ""},
     {&Tables::Attrs::parse_error, "parse_error", ValueType::kText, "", ""},

@@ -13,7 +13,8 @@ namespace kerntrail::probe {
 
 struct Tables {
   struct Stages {
-    StageId fx_pre_grad, fx_joint, fx_aten, fx_post_grad, ir_pre_pass, ir_post_pass, schedule, op_spec, superdsc, kernel;
+    StageId fx_pre_grad, fx_joint, fx_aten, fx_post_grad, ir_pre_pass, ir_post_pass, schedule, op_spec, superdsc,
+        kernel;
   } stage;
   struct Attrs {
     // every unit
@@ -31,7 +32,7 @@ struct Tables {
     AttrId buffer_origins, buffer_origin_node, buffer_traceback, buffer_get_stack_traces;
     // kernels and bundle files
     AttrId kernel_class, ir_classes, source, handles, stacks, calls, seen, witness;
-    AttrId comment, detailed, op_keys, fields_found, parse_error;
+    AttrId comment, detailed, reread, op_keys, fields_found, parse_error;
     AttrId debug_handle;
   } attr;
 

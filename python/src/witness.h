@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kerntrail/capture.h"
@@ -96,6 +98,9 @@ class Witness {
   std::vector<Running> finalizing;  // those of the kernel that is being finalized, last first
   // The node that was being lowered when an operation was made.
   std::unordered_map<PyObject*, UnitId> lowering_of;
+  // Who asked for what was found to be the same as an operation of another buffer, by that buffer and the operation's
+  // place in its body; place -1: the loop nest.
+  std::map<std::pair<std::string, std::int64_t>, std::vector<std::int32_t>> served;
   std::vector<nb::object> keep;  // so that addresses name them
 
  private:

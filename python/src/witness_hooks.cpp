@@ -24,6 +24,8 @@ const Names& names() {
   return n;
 }
 
+constexpr Py_ssize_t kNodeFields = 7;  // of what the back end's body_parts says of a node; its mark is the last
+
 Witness* here() { return tracing().witness.get(); }
 
 // A class of the compiler's, looked up once; invalid where there is none.
@@ -59,6 +61,12 @@ KnownType& expression_type() {
 }
 KnownType& text_buffer_type() {
   static auto& t = *new KnownType{"torch._inductor.utils", "IndentedBuffer", {}, false};
+  return t;
+}
+
+// A line that is finished when it is printed, as loads of Triton whose eviction policy is decided late.
+KnownType& deferred_line_type() {
+  static auto& t = *new KnownType{"torch._inductor.utils", "DeferredLineBase", {}, false};
   return t;
 }
 
@@ -215,6 +223,81 @@ void leave_body_node(std::size_t depth) {
   if (witness != nullptr && depth != 0 && witness->running.size() >= depth) witness->running.resize(depth - 1);
 }
 
+// ---- bodies of the Spyre-format back end
+// --------------------------------------------------------------------------------
+
+// As nodes of loop bodies: what no closure asks for is the compiler's.
+void recorded_after(Session&, Call& call) {
+  Witness* witness = here();
+  if (witness == nullptr || call.raised) return;
+  std::int32_t source = witness->running.empty() ? kNothing : witness->running.back().source;
+  if (source == kNothing) {
+    std::vector<FrameRef> frames = frames_here();
+    if (frames.empty()) return;
+    source = witness->made_at(std::move(frames.front()));
+  }
+  const nb::object body = attribute(call.arg(0, "self"), "body");
+  const nb::object mark = nb::steal(PyLong_FromLongLong(witness->mark(source)));
+  const nb::object name = nb::steal(PyUnicode_FromString("mark"));
+  PyObject* args[] = {body.ptr(), call.result.ptr(), mark.ptr()};
+  if (!body.is_valid()) return;
+  const nb::object done = nb::steal(PyObject_VectorcallMethod(name.ptr(), args, 3, nullptr));
+  if (!done.is_valid()) clear_error();
+}
+
+void again_before(Session&, Call& call) {
+  Witness* witness = here();
+  const nb::handle node = call.arg(0, "node");
+  if (witness == nullptr || !PyTuple_Check(node.ptr()) || PyTuple_GET_SIZE(node.ptr()) < kNodeFields) return;
+  const std::int32_t source = witness->marked(integer(PyTuple_GET_ITEM(node.ptr(), kNodeFields - 1), 0));
+  if (source != kNothing) push(*witness, {source, kNothing, false}, call);
+}
+
+// A loop nest with another body is still the one that was asked for.
+void with_body_after(Session&, Call& call) {
+  Witness* witness = here();
+  if (witness == nullptr || call.raised) return;
+  const std::int32_t source = tag_of(*witness, attribute(call.arg(0, "data"), names().inner_fn));
+  if (source != kNothing && loops_type().holds(call.result)) tag_loops(*witness, call.result, source);
+}
+
+// A buffer that a pass adds: nobody asked for it but the line that does.
+void insert_before(Session&, Call& call) {
+  Witness* witness = here();
+  const nb::handle data = call.arg(2, "data");
+  if (witness == nullptr || !loops_type().holds(data)) return;
+  if (tag_of(*witness, attribute(data, names().inner_fn)) != kNothing) return;
+  std::vector<FrameRef> frames = frames_here();
+  if (!frames.empty()) tag_loops(*witness, data, witness->made_at(std::move(frames.front())));
+}
+
+// Whoever read the one buffer reads the other, which computes the same.
+void redirect_before(Session&, Call& call) {
+  Witness* witness = here();
+  const auto kept = text(call.arg(2, "new"));
+  if (witness == nullptr || !kept) return;
+  const nb::object buffers = attribute(call.arg(0, "graph"), "name_to_buffer");
+  const nb::handle old =
+      buffers.is_valid() ? nb::handle(PyObject_GetItem(buffers.ptr(), call.arg(1, "old").ptr())) : nb::handle();
+  if (!old.is_valid()) return clear_error();
+  const nb::object held = nb::steal(old);
+  const nb::handle spyre = dict_item(PyImport_GetModuleDict(), "kerntrail._native");
+  const nb::object read = attribute(attribute(spyre, "spyre"), "body_parts");
+  if (!read.is_valid()) return;
+  const nb::object parts = nb::steal(PyObject_CallOneArg(read.ptr(), held.ptr()));
+  if (!parts.is_valid()) return clear_error();
+  const auto add = [&](std::int64_t place, std::int32_t source) {
+    if (source != kNothing) witness->served[{*kept, place}].push_back(source);
+  };
+  const nb::handle nodes = dict_item(parts, "nodes");
+  for (Py_ssize_t i = 0; nodes.is_valid() && PyList_Check(nodes.ptr()) && i < PyList_GET_SIZE(nodes.ptr()); ++i) {
+    const nb::handle node = PyList_GET_ITEM(nodes.ptr(), i);
+    if (!PyTuple_Check(node.ptr()) || PyTuple_GET_SIZE(node.ptr()) < kNodeFields) continue;
+    add(i, witness->marked(integer(PyTuple_GET_ITEM(node.ptr(), kNodeFields - 1), 0)));
+  }
+  add(-1, tag_of(*witness, attribute(attribute(held, "data"), names().inner_fn)));
+}
+
 // ---- text ---------------------------------------------------------------------------------------------------------
 
 void write_line_after(Session&, Call& call) {
@@ -289,7 +372,8 @@ void generate_after(Session&, Call& call) {
   const bool is_buffer = text_buffer_type().holds(wanted);
   const std::size_t before = call.token - 1, now = witness->lines_so_far();
   if (now > before) return witness->named(call.result, is_buffer ? before : now - 1);
-  if (is_buffer || PyUnicode_Check(wanted.ptr())) witness->given_again(call.result);
+  if (is_buffer || PyUnicode_Check(wanted.ptr()) || deferred_line_type().holds(wanted))
+    witness->given_again(call.result);
 }
 
 void accumulator_after(Session&, Call& call) {

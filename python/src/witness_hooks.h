@@ -24,6 +24,13 @@ void note_body_node(nb::handle node);
 std::size_t enter_body_node(nb::handle node);
 void leave_body_node(std::size_t depth);
 
+// Spyre-format back end: its recorder of bodies, and what its passes do with bodies that were recorded.
+void recorded_after(Session& session, Call& call);
+void again_before(Session& session, Call& call);
+void with_body_after(Session& session, Call& call);
+void insert_before(Session& session, Call& call);
+void redirect_before(Session& session, Call& call);
+
 // Text.
 void write_line_after(Session& session, Call& call);
 void splice_before(Session& session, Call& call);

@@ -189,6 +189,15 @@ class KernelWriter {
       out.attrs.push_back({attr.calls, std::move(o)});
     }
     out.attrs.push_back({attr.seen, json_of(session_, seen(i))});
+    if (!kernel.reread.is_null()) {
+      out.attrs.push_back({attr.reread, json_of(session_, kernel.reread)});
+      out.attrs.back().value.loc = kernel.reread_at;
+    }
+    for (const std::vector<std::size_t>& specs : kernel.op_specs) {
+      std::vector<UnitId> units;
+      for (const std::size_t spec : specs) units.push_back(graph_.op_specs[spec].observed.unit);
+      if (!units.empty()) session_.recorder().link("print_op_specs", std::move(units), {kernel.observed.unit});
+    }
     if (session_.options().level >= Level::kTruth) out.attrs.push_back({attr.witness, witness(kernel)});
     return out;
   }
@@ -220,10 +229,9 @@ class KernelWriter {
     const PendingKernel& kernel = graph_.kernels[i];
     base::Json called;
     if (graph_.wrapper) called = static_cast<std::int64_t>(by_kernel_[i].size());
-    return base::JsonObject{
-        {"defined", kernel.defined},
-        {"called", std::move(called)},
-        {"registered", static_cast<std::int64_t>(kernel.registrations.size())}};
+    return base::JsonObject{{"defined", kernel.defined},
+                            {"called", std::move(called)},
+                            {"registered", static_cast<std::int64_t>(kernel.registrations.size())}};
   }
 
   // A kernel was made from a group if it has operations of it: exact, both are the compiler's own lists.

@@ -2,12 +2,27 @@
 
 #include <algorithm>
 
+#include "observations.h"
 #include "observe_ir.h"
 #include "python_text.h"
 #include "witness.h"
 
 namespace kerntrail::probe {
 namespace {
+
+base::Json maker(Session& session, const FrameRef& frame) {
+  return base::JsonObject{{"file", compiler_path(session, text(attribute(frame.code, "co_filename")).value_or(""))},
+                          {"line", static_cast<std::int64_t>(frame.line)},
+                          {"function", text(attribute(frame.code, "co_name")).value_or("")}};
+}
+
+// The place of a unit in `units`, where it is added if it is not there.
+base::Json place_of(UnitId unit, std::vector<UnitId>& units) {
+  const auto found = std::find(units.begin(), units.end(), unit);
+  const std::ptrdiff_t at = found - units.begin();
+  if (found == units.end()) units.push_back(unit);
+  return base::Json(static_cast<std::int64_t>(at));
+}
 
 class Writer {
  public:
@@ -32,19 +47,7 @@ class Writer {
   }
 
  private:
-  base::Json ref(UnitId unit) {
-    auto& units = kernel_.witnessed;
-    const auto found = std::find(units.begin(), units.end(), unit);
-    const std::ptrdiff_t at = found - units.begin();
-    if (found == units.end()) units.push_back(unit);
-    return base::Json(static_cast<std::int64_t>(at));
-  }
-
-  base::Json maker(const FrameRef& frame) {
-    return base::JsonObject{{"file", compiler_path(session_, text(attribute(frame.code, "co_filename")).value_or(""))},
-                            {"line", static_cast<std::int64_t>(frame.line)},
-                            {"function", text(attribute(frame.code, "co_name")).value_or("")}};
-  }
+  base::Json ref(UnitId unit) { return place_of(unit, kernel_.witnessed); }
 
   // "unit" or "made": who asked. Neither where nobody is known.
   void add_source(std::int32_t source, base::JsonObject& out) {
@@ -53,7 +56,7 @@ class Writer {
     if (has(by.unit)) {
       out.emplace_back("unit", ref(by.unit));
     } else {
-      out.emplace_back("made", maker(by.maker));
+      out.emplace_back("made", maker(session_, by.maker));
     }
   }
 
@@ -139,6 +142,60 @@ class Writer {
 void collect_witness(Session& session, PendingKernel& kernel, nb::handle node_schedule) {
   if (session.options().level < Level::kTruth || !tracing().witness || !is_valid(node_schedule)) return;
   Writer(session, *tracing().witness, kernel).write(node_schedule);
+}
+
+std::vector<WitnessedOp> witnessed_ops(Session& session, nb::handle kernel, nb::handle buffer) {
+  std::vector<WitnessedOp> out;
+  const std::shared_ptr<Witness> witness = tracing().witness;
+  const nb::object ops = attribute(kernel, "body_ops");
+  if (!witness || !ops.is_valid() || !PyList_Check(ops.ptr())) return out;
+  const std::string name = text(call_method(buffer, "get_name")).value_or("");
+  const std::int32_t nest = tag_of(*witness, attribute(attribute(buffer, "data"), "inner_fn"));
+  for (nb::handle op : ops) {
+    if (!PyTuple_Check(op.ptr()) || PyTuple_GET_SIZE(op.ptr()) != 3) continue;
+    const std::int64_t place = integer(PyTuple_GET_ITEM(op.ptr(), 2), -1);
+    const std::int32_t source = place < 0 ? nest : witness->marked(integer(PyTuple_GET_ITEM(op.ptr(), 1), 0));
+    WitnessedOp made{text(PyTuple_GET_ITEM(op.ptr(), 0)).value_or(""), UnitId::kNone, {}, {}};
+    if (source != kNothing) {
+      made.unit = witness->source(source).unit;
+      if (!has(made.unit)) made.made = maker(session, witness->source(source).maker);
+    }
+    if (const auto served = witness->served.find({name, place}); served != witness->served.end()) {
+      for (const std::int32_t other : served->second) {
+        const UnitId unit = witness->source(other).unit;
+        const bool known = std::find(made.also.begin(), made.also.end(), unit) != made.also.end();
+        if (has(unit) && unit != made.unit && !known) made.also.push_back(unit);
+      }
+    }
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
+Observation op_spec_witness(Session& session, const std::vector<std::vector<const PendingOpSpec*>>& entries) {
+  std::vector<UnitId> units;
+  base::JsonArray list;
+  for (const std::vector<const PendingOpSpec*>& specs : entries) {
+    base::JsonArray bodies;
+    for (const PendingOpSpec* spec : specs) {
+      base::JsonArray ops;
+      for (const WitnessedOp& op : spec->ops) {
+        base::JsonObject one{{"op", op.op}};
+        if (has(op.unit)) one.emplace_back("unit", place_of(op.unit, units));
+        if (!op.made.is_null()) one.emplace_back("made", op.made);
+        base::JsonArray also;
+        for (const UnitId unit : op.also) also.push_back(place_of(unit, units));
+        if (!also.empty()) one.emplace_back("also", std::move(also));
+        ops.push_back(base::Json(std::move(one)));
+      }
+      if (!ops.empty()) bodies.push_back(base::JsonObject{{"operation", spec->operation}, {"ops", std::move(ops)}});
+    }
+    if (!bodies.empty()) list.push_back(base::JsonObject{{"bodies", std::move(bodies)}});
+  }
+  if (list.empty()) return {State::kEmpty, {}, {}, {}, {}, {}};
+  Observation out = json_of(session, base::Json(std::move(list)));
+  out.refs = std::move(units);
+  return out;
 }
 
 }  // namespace kerntrail::probe

@@ -106,6 +106,7 @@ void EdgeFinder::index_links() {
         }
         continue;
       }
+      if (link.kind == "print_op_specs") continue;  // the kernel's operations lead there too
       auto& from = linked_from_[to];
       from.insert(from.end(), link.from.begin(), link.from.end());
     }

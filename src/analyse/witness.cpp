@@ -164,6 +164,10 @@ void WitnessIndex::read(UnitId unit, const Observation& seen) {
         const Support support = support_of_op(op["op"].as_string());
         note(unit, op["unit"], support);
         if (has(operation)) note(operation, op["unit"], support);
+        for (const base::Json& also : op["also"].as_array()) {
+          note(unit, also, support);
+          if (has(operation)) note(operation, also, support);
+        }
       }
     }
     for (const base::Json& made : entry["lowered"].as_array()) {

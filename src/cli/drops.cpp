@@ -1,5 +1,6 @@
 // `kerntrail drops`
 #include "kerntrail/drops.h"
+#include "kerntrail/round_trip.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,9 @@ namespace {
 constexpr std::string_view kDescription =
     "Says where provenance was lost: per pass and per line of the compiler, which fields of which units, on what\n"
     "evidence; which present values are wrong or less than they could be; what is by design; and for every stage and\n"
-    "field how many are present and how good, how many are absent and why. kerntrail rules explains the words.";
+    "field how many are present and how good, how many are absent and why; and what OpSpecs lose on their way through "
+    "the\n"
+    "text of their kernel to files. kerntrail rules explains the words.";
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  kerntrail drops run.ndjson                        by pass\n"
@@ -85,8 +88,11 @@ int run_drops(const std::vector<std::string>& arguments, Streams& streams) {
   const auto all = drops(*capture, options);
   if (!all) return refuse("drops", all.error(), streams);
   const CaptureState state = capture_state(*capture);
-  return deliver(format == "json" ? render::drops_json(*all, grouping(by), state)
-                                  : render::drops_markdown(*all, grouping(by), state),
+  const auto trips = round_trips(*capture, options.analysis);
+  if (!trips) return refuse("drops", trips.error(), streams);
+  return deliver(format == "json"
+                     ? render::drops_json(*all, grouping(by), state, *trips)
+                     : render::drops_markdown(*all, grouping(by), state) + render::round_trips_markdown(*trips),
                  common, "drops", streams);
 }
 

@@ -294,7 +294,50 @@ std::string_view grouping_name(DropGrouping by) {
 
 void write_drops(JsonWriter& json, const Drops& drops) { Writer(json, drops).write(); }
 
-std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state) {
+namespace {
+
+void write_seam_loss(JsonWriter& json, const SeamLoss& loss) {
+  json.begin_object();
+  json.member("seam", seam_name(loss.seam));
+  json.member("field", loss.field);
+  json.member("changed", loss.changed);
+  text(json, "was", loss.was);
+  text(json, "now", loss.now);
+  json.member("unit", loss.unit);
+  text(json, "name", loss.unit_name);
+  text(json, "kernel", loss.kernel_name);
+  text(json, "file", loss.file_name);
+  text(json, "place", loss.place);
+  json.end_object();
+}
+
+void write_round_trip(JsonWriter& json, const RoundTrip& trip) {
+  json.begin_object();
+  json.member("compile", compile_name(trip.compile));
+  count(json, "kernels", trip.kernels);
+  count(json, "op_specs", trip.op_specs);
+  count(json, "printed", trip.printed);
+  count(json, "reread", trip.reread);
+  count(json, "written", trip.written);
+  json.key("losses").begin_array();
+  for (const SeamLoss& loss : trip.losses) write_seam_loss(json, loss);
+  json.end_array();
+  json.key("breaks").begin_array();
+  for (const SeamBreak& one : trip.breaks) {
+    json.begin_object();
+    json.member("seam", seam_name(one.seam));
+    text(json, "kernel", one.kernel_name);
+    json.member("reason", one.reason);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+}  // namespace
+
+std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const CaptureState& state,
+                       const std::vector<RoundTrip>& trips) {
   std::string out;
   JsonWriter json(out, 2);
   json.begin_object();
@@ -314,6 +357,11 @@ std::string drops_json(const std::vector<Drops>& all, DropGrouping by, const Cap
     json.end_object();
   }
   json.end_array();
+  if (!trips.empty()) {
+    json.key("round_trips").begin_array();
+    for (const RoundTrip& trip : trips) write_round_trip(json, trip);
+    json.end_array();
+  }
   json.end_object();
   return out + "\n";
 }

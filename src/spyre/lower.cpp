@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,6 +84,7 @@ class Lowering {
   }
 
   const std::vector<BodyPart>& parts() const { return parts_; }
+  std::vector<std::vector<std::size_t>> take_made_from() { return std::move(made_from_); }
 
  private:
   tl::unexpected<Error> unsupported(std::string message) const {
@@ -145,7 +148,39 @@ class Lowering {
     return arg;
   }
 
-  void emit(std::string_view op, std::vector<TensorArg> inputs, TensorArg target, bool is_reduction = false) {
+  // What an operand stands for beside the OpSpec that reads it: a load, a constant, a conversion that came to nothing.
+  // An operation with an OpSpec of its own is that one's.
+  void add_read(std::size_t index, std::vector<std::size_t>& nodes) const {
+    for (;; index = body_.nodes[index].operands[0]) {
+      const bool is_op = body_.nodes[index].kind == BodyKind::kOp;
+      if (is_op && !folded_.contains(index)) return;
+      if (std::ranges::find(nodes, index) == nodes.end()) nodes.push_back(index);
+      if (!is_op) return;
+    }
+  }
+
+  // The nodes of an OpSpec that computes node `index`, or copies it where that is no operation.
+  std::vector<std::size_t> nodes_of(std::size_t index) const {
+    std::vector<std::size_t> nodes;
+    if (body_.nodes[index].kind != BodyKind::kOp) {
+      add_read(index, nodes);
+      return nodes;
+    }
+    for (const std::size_t operand : body_.nodes[index].operands) add_read(operand, nodes);
+    nodes.push_back(index);
+    std::ranges::sort(nodes);
+    return nodes;
+  }
+
+  std::vector<std::size_t> all_nodes() const {
+    std::vector<std::size_t> nodes(body_.nodes.size());
+    std::iota(nodes.begin(), nodes.end(), std::size_t{0});
+    return nodes;
+  }
+
+  void emit(std::string_view op, std::vector<TensorArg> inputs, TensorArg target, std::vector<std::size_t> nodes,
+            bool is_reduction = false) {
+    made_from_.push_back(std::move(nodes));
     OpSpec spec;
     spec.op = op;
     spec.is_reduction = is_reduction;
@@ -213,7 +248,7 @@ class Lowering {
     TensorArg target = last ? output() : temporary(dtype);
     values_[index] = target;
     parts_.push_back({index, dtype});
-    emit(op, std::move(inputs), std::move(target));
+    emit(op, std::move(inputs), std::move(target), nodes_of(index));
     return {};
   }
 
@@ -225,6 +260,7 @@ class Lowering {
     const DType to = *node.dtype;
     if (from == to && !last) {
       values_[index] = std::move(input);
+      folded_.insert(index);
       return {};
     }
     std::string_view op;
@@ -269,7 +305,7 @@ class Lowering {
     }
     std::vector<TensorArg> inputs;
     inputs.push_back(std::move(input));
-    emit("identity", std::move(inputs), output());
+    emit("identity", std::move(inputs), output(), nodes_of(root));
     return {};
   }
 
@@ -283,7 +319,7 @@ class Lowering {
       if (std::ranges::find(inputs, arg) == inputs.end()) inputs.push_back(std::move(arg));
     }
     if (inputs.empty()) return unsupported(fmt::format("\"{}\" reads nothing", body_.device_op));
-    emit(body_.device_op, std::move(inputs), output());
+    emit(body_.device_op, std::move(inputs), output(), all_nodes());
     return std::move(specs_);
   }
 
@@ -296,7 +332,7 @@ class Lowering {
       inputs.push_back(std::move(arg));
     }
     if (body_.ranges.size() < 2 || body_.reduction_ranges.size() != 1) return unsupported("matmul of unknown rank");
-    emit("batchmatmul", std::move(inputs), output(), true);
+    emit("batchmatmul", std::move(inputs), output(), all_nodes(), true);
     return std::move(specs_);
   }
 
@@ -306,6 +342,8 @@ class Lowering {
   std::vector<OpSpec> specs_;
   std::map<std::size_t, TensorArg> values_;  // operations lowered so far: where their result is
   std::vector<BodyPart> parts_;
+  std::set<std::size_t> folded_;  // conversions that came to nothing
+  std::vector<std::vector<std::size_t>> made_from_;  // as specs_
   int temporaries_ = 0;
 };
 
@@ -343,8 +381,12 @@ Expected<std::vector<BodyPart>> parts_of(const BufferBody& body) {
   return lowering.parts();
 }
 
-Expected<std::vector<OpSpec>> lower_buffer(const BufferBody& body, ConstantTable& constants) {
-  return Lowering(body, constants).run();
+Expected<std::vector<OpSpec>> lower_buffer(const BufferBody& body, ConstantTable& constants,
+                                           std::vector<std::vector<std::size_t>>* made_from) {
+  Lowering lowering(body, constants);
+  auto specs = lowering.run();
+  if (made_from != nullptr && specs) *made_from = lowering.take_made_from();
+  return specs;
 }
 
 }  // namespace kerntrail::spyre

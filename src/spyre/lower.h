@@ -85,7 +85,10 @@ struct BodyPart {
 // without operations, one that the device has whole and for a reduction. Errors as for lower_buffer.
 Expected<std::vector<BodyPart>> parts_of(const BufferBody& body);
 
-// kUnsupported names the operation, type or shape that has no device operation; nothing is guessed.
-Expected<std::vector<OpSpec>> lower_buffer(const BufferBody& body, ConstantTable& constants);
+// kUnsupported names the operation, type or shape that has no device operation; nothing is guessed. `made_from`: for
+// each OpSpec the nodes of the body that it stands for, in order: its operation, the loads and constants it reads, and
+// what came to nothing on the way to these. A node that several OpSpecs read is in each of theirs.
+Expected<std::vector<OpSpec>> lower_buffer(const BufferBody& body, ConstantTable& constants,
+                                           std::vector<std::vector<std::size_t>>* made_from = nullptr);
 
 }  // namespace kerntrail::spyre

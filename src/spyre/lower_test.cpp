@@ -221,5 +221,37 @@ TEST(DeviceOps, EveryOneHasAHostOperation) {
   EXPECT_FALSE(can_execute("erf"));
 }
 
+using Nodes = std::vector<std::vector<std::size_t>>;
+
+TEST(LowerBuffer, SaysWhatEachSpecIsMadeFrom) {
+  ConstantTable constants;
+  Nodes made_from;
+  ASSERT_TRUE(lower_buffer(
+      pointwise({load("a", "8*c0 + c1"), constant(3.0), op("mul", {0, 1}), load("b", "8*c0 + c1"), op("sub", {3, 2})}),
+      constants, &made_from));
+  EXPECT_EQ(made_from, (Nodes{{0, 1, 2}, {3, 4}}));
+}
+
+TEST(LowerBuffer, ALoadThatTwoSpecsReadIsInBothAndAFoldedConversionInItsReader) {
+  ConstantTable constants;
+  Nodes made_from;
+  BodyNode same = op("to_dtype", {0});
+  same.dtype = DType::kFloat16;
+  ASSERT_TRUE(lower_buffer(pointwise({load("a", "8*c0 + c1"), same, op("neg", {1}), op("add", {2, 0})}), constants,
+                           &made_from));
+  EXPECT_EQ(made_from, (Nodes{{0, 1, 2}, {0, 3}}));
+}
+
+TEST(LowerBuffer, ACopyAndAnOperationKeptWholeAreMadeFromAllThatTheyRead) {
+  ConstantTable constants;
+  Nodes made_from;
+  ASSERT_TRUE(lower_buffer(pointwise({load("b", "8*c0 + c1")}), constants, &made_from));
+  EXPECT_EQ(made_from, (Nodes{{0}}));
+  BufferBody body = pointwise({load("a", "8*c0 + c1"), op("sigmoid", {0}), op("mul", {0, 1})});
+  body.device_op = "silu";
+  ASSERT_TRUE(lower_buffer(body, constants, &made_from));
+  EXPECT_EQ(made_from, (Nodes{{0, 1, 2}}));
+}
+
 }  // namespace
 }  // namespace kerntrail::spyre

@@ -222,6 +222,8 @@ PASS_HOOKED = [
     "torch._inductor.pattern_matcher:LoweringPatternEntry.apply",
     "torch._inductor.pattern_matcher:GraphPatternEntry.apply",
     "torch._inductor.pattern_matcher:ReplacementPatternEntry.apply",
+    "kerntrail.spyre.async_compile:read_op_specs",
+    "kerntrail.spyre.async_compile:SpyreAsyncCompile.sdsc",
 ]
 
 
@@ -246,6 +248,13 @@ TRUTH_HOOKS = [
     "torch._inductor.codegen.cpp:CppKernel._gen_reduction_prefix",
     "torch._inductor.codegen.cpp:CppKernel.finalize_reduction_prefix",
     "torch._inductor.codegen.triton:TritonKernel.codegen_iteration_ranges_entry",
+    "kerntrail.spyre.spyre_kernel:OpsRecorder.load",
+    "kerntrail.spyre.spyre_kernel:OpsRecorder.constant",
+    "kerntrail.spyre.spyre_kernel:OpsRecorder._default",
+    "kerntrail.spyre.ir_passes:_again",
+    "kerntrail.spyre.ir_passes:_with_body",
+    "kerntrail.spyre.ir_passes:_insert_before",
+    "kerntrail.spyre.ir_passes:_redirect",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -24,6 +25,11 @@ def spyre_constant_tensor(value: float, dtype: str) -> torch.Tensor:
     return torch.tensor(value, dtype=getattr(torch, dtype), device="cpu")
 
 
+def read_op_specs(kernel_name: str, text: str) -> Sequence[Any]:
+    """The OpSpecs that a wrapper embeds as text: what a kernel is built from."""
+    return _native.spyre.read_op_specs(text)
+
+
 class SpyreSDSCKernelRunner:
     """A kernel with its bundle. `run` takes the tensors in argument order and writes the outputs in place."""
 
@@ -41,8 +47,9 @@ class SpyreAsyncCompile:
 
     def sdsc(self, kernel_name: str, op_specs: str) -> SpyreSDSCKernelRunner:
         """`op_specs` is the text made by `print_op_specs`; the bundle is written before this returns."""
+        specs = read_op_specs(kernel_name, op_specs)
         output_dir = get_output_dir(kernel_name)
-        return SpyreSDSCKernelRunner(kernel_name, _native.spyre.build_kernel(op_specs, output_dir), output_dir)
+        return SpyreSDSCKernelRunner(kernel_name, _native.spyre.build_kernel(specs, output_dir), output_dir)
 
     def wait(self, scope: dict[str, Any]) -> None:
         """The generated module ends with this call; nothing is pending."""
