@@ -59,19 +59,24 @@ void node_copy_before(Session&, Call& call) {
 }
 void node_copy_after(Session&, Call& call) { pop(tracing().copied, call); }
 
-// Nodes of loop bodies are run too: those say who asks for what is made or printed meanwhile.
+// Nodes of loop bodies are run too: those say who asks for what is made or printed meanwhile. So are nodes of graphs
+// that are lowered within another node's lowering (what a template is given to fuse).
 constexpr std::size_t kBodyNode = std::size_t{1} << 32;
+constexpr std::size_t kLowered = std::size_t{1} << 31;
 
 void run_node_before(Session&, Call& call) {
   if (!tracing().compile) return;
   const nb::handle node = call.arg(1, "n");
   const std::size_t body = tracing().witness ? enter_body_node(node) : 0;
+  const bool is_lowered = body == 0 && lower_inner_node(node);
   push(tracing().interpreted, node, call);
-  call.token += body * kBodyNode;
+  call.token += body * kBodyNode + (is_lowered ? kLowered : 0);
 }
 void run_node_after(Session&, Call& call) {
   leave_body_node(call.token / kBodyNode);
   call.token %= kBodyNode;
+  if ((call.token & kLowered) != 0) leave_inner_node();
+  call.token %= kLowered;
   pop(tracing().interpreted, call);
 }
 

@@ -76,6 +76,8 @@ class Witness {
   // Buffers of text. `lines` is the buffer's own list, after what is told has happened to it.
   void wrote(nb::handle buffer, std::size_t size);
   void copied(nb::handle to, std::size_t first, std::size_t size, nb::handle from, std::size_t from_size);
+  // Of the list `before` the buffer has kept `after`, in the same order.
+  void filtered(nb::handle buffer, nb::handle before, nb::handle after);
   void printed(nb::handle buffer, nb::handle lines);
   bool knows(nb::handle buffer) const { return buffers_.contains(buffer.ptr()); }
 
@@ -84,8 +86,8 @@ class Witness {
   void named(nb::handle variable, std::size_t line);
   void given_again(nb::handle variable);
 
-  // The lines of `text` that were written for somebody since the last take, by what was printed latest. What was
-  // printed until now is forgotten.
+  // The lines of `text` that were written for somebody, by what was printed latest. Of what was printed until now, all
+  // that is in `text` is used up; the rest may be in a text that is taken later.
   std::vector<TextLine> take(std::string_view text);
 
   std::vector<Running> running;  // innermost last
@@ -94,8 +96,11 @@ class Witness {
   // Who asked for the initial value of each accumulator of a C++ kernel: printed when all its loops are known.
   std::unordered_map<PyObject*, std::vector<Running>> accumulators;
   std::vector<Running> finalizing;  // those of the kernel that is being finalized, last first
-  // The node that was being lowered when an operation was made.
-  std::unordered_map<PyObject*, UnitId> lowering_of;
+  // An operation that was made while a node was being lowered; and the node of one, kNone where none is known. One that
+  // took another's place under its name is for the other's node.
+  void lowering(nb::handle operation, UnitId unit);
+  UnitId lowered_for(nb::handle operation) const;
+
   std::vector<nb::object> keep;  // so that addresses name them
 
  private:
@@ -107,9 +112,11 @@ class Witness {
     std::vector<std::string> text;  // without indentation
     std::vector<std::int32_t> lines;
     std::size_t known = 0;  // lines written for somebody
+    bool is_used = false;
   };
 
-  void place(const Printed& printed, const std::vector<std::string_view>& text, std::vector<std::int32_t>& out) const;
+  // Whether it is in `text` at all, placed or not.
+  bool place(const Printed& printed, const std::vector<std::string_view>& text, std::vector<std::int32_t>& out) const;
 
   std::int64_t serial_;
   std::vector<WitnessSource> sources_;
@@ -118,6 +125,8 @@ class Witness {
   std::unordered_map<std::string, std::int32_t> by_op_;
   std::unordered_map<PyObject*, std::pair<nb::object, std::int32_t>> by_target_;
   std::vector<WitnessLine> lines_;
+  std::vector<std::pair<nb::object, UnitId>> operations_;  // in the order they were made
+  std::unordered_map<PyObject*, std::size_t> by_operation_;
   std::unordered_map<PyObject*, Buffer> buffers_;
   std::unordered_map<PyObject*, std::pair<nb::object, std::size_t>> variables_;
   std::deque<Printed> printed_;

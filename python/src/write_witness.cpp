@@ -123,8 +123,8 @@ class Writer {
 
   void add_lowered(nb::handle operation) {
     base::JsonObject out{{"operation", operation_name(operation)}};
-    const auto known = witness_.lowering_of.find(operation.ptr());
-    if (known != witness_.lowering_of.end()) out.emplace_back("unit", ref(known->second));
+    const UnitId unit = witness_.lowered_for(operation);
+    if (has(unit)) out.emplace_back("unit", ref(unit));
     lowered_.push_back(base::Json(std::move(out)));
   }
 

@@ -11,9 +11,9 @@ from typing import Any
 from capture_view import CaptureView
 
 # Statements of a C++ kernel that are no operation: loops, declarations of what all of it works with, another name for
-# a pointer (a buffer that is written in place).
+# a pointer (a buffer that is written in place), memory that loop nests of one kernel hand a value on in.
 CPP_CONTROL = re.compile(r"[{}#)]|for ?\(|if ?\(|else|extern|return;|int (max_threads|tid)\b|std::atomic|inductor_cpu_|"
-                         r"auto \w+_ptr\d+ = \w+_ptr\d+;")
+                         r"auto \w+_ptr\d+ = \w+_ptr\d+;|.*\bbuf_local_buffer_data_\d+(;| = |\.get\(\);)")
 TRITON_OPERATION = re.compile(r"_?tmp\d+\w*(, tmp\d+)*,? = |tl\.(store|atomic_\w+|device_assert)\(|return tmp")
 
 
@@ -65,10 +65,15 @@ def uses(view: CaptureView) -> Iterator[Use]:
             record = attrs["witness"]
             if record["state"] != "present":
                 continue
-            refs = [names[unit] for unit in record.get("refs", [])]
+            refs = [names.get(unit) or view.units[unit]["seen_only_as"] for unit in record.get("refs", [])]
             text = view.value(attrs["source"]).split("\n") if "source" in attrs else []
             for entry in view.value(record):
-                yield read_use(entry, refs, text, view.value(attrs["name"]), view.value(attrs["class"]) or "")
+                yield read_use(entry, refs, text, view.value(attrs["name"]), class_of(view, attrs))
+
+
+def class_of(view: CaptureView, attrs: dict[str, Any]) -> str:
+    """Of what was never registered itself the compiler says none: a name that was stands for it and others."""
+    return (view.value(attrs["class"]) or "") if "class" in attrs else "alternative"
 
 
 def read_use(entry: dict[str, Any], refs: list[str], text: list[str], kernel: str, kernel_class: str) -> Use:
@@ -96,7 +101,7 @@ class Share:
 
     def add(self, use: Use) -> None:
         # The text of a template is the template's, but for what was fused into it.
-        for line in use.operations() if use.kernel_class == "loop" else []:
+        for line in use.operations() if use.kernel_class in ("loop", "alternative") else []:
             known = bool(line.node) != bool(line.made)
             self.lines[use.kernel_class, known] += 1
             if not known:
