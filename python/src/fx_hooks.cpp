@@ -24,8 +24,8 @@ void enter_stage_function(Session& session, Call& call, nb::handle module) {
   const nb::object graph = graph_of(module);
   if (!graph.is_valid()) return;
   const std::string_view path = call.site->name;
-  enter_pass(session, call.args, graph, {std::string(path.substr(path.rfind('.') + 1)), {}, PassKind::kStage,
-              LocId::kNone});
+  enter_pass(session, call.args, graph,
+             {std::string(path.substr(path.rfind('.') + 1)), {}, PassKind::kStage, LocId::kNone});
 }
 
 // "post_grad_custom_post_pass / ReluToClamp": whatever sits in a slot for passes of the caller's is named too.
@@ -48,8 +48,7 @@ TracingScope::~TracingScope() { tracing() = std::move(before_); }
 
 void create_node_after(Session& session, Call& call) {
   if (tracing().witness) note_body_node(call.result);
-  MatchContext* match =
-      note_creation(call.arg(0, "self"), call.result, session.options().level >= Level::kOrigins);
+  MatchContext* match = note_creation(call.arg(0, "self"), call.result, session.options().level >= Level::kOrigins);
   if (match == nullptr) return;
   call.site->guard(*call.site, [&] { resolve_match(session, *match); });
 }
@@ -80,9 +79,7 @@ void run_node_after(Session&, Call& call) {
   pop(tracing().interpreted, call);
 }
 
-void replace_uses_before(Session&, Call& call) {
-  note_replacement(call.arg(0, "self"), call.arg(1, "replace_with"));
-}
+void replace_uses_before(Session&, Call& call) { note_replacement(call.arg(0, "self"), call.arg(1, "replace_with")); }
 
 void apply_pattern_before(Session&, Call& call) {
   Tracing& here = tracing();

@@ -616,6 +616,8 @@ constexpr Row kTable[] = {
      "which node lines after reductions are for", Level::kTruth, true},
     {nullptr, "torch._inductor.codegen.triton_combo_kernel", "ComboKernel.uniquify_block_sizes", nullptr,
      rename_blocks_after, "which node lines of combo kernels are for", Level::kTruth, true},
+    {nullptr, "torch._inductor.codegen.simd", "SIMDScheduling.codegen_combo_kernel", combo_before, combo_after,
+     "which loop nests each combo kernel has", Level::kTruth, true},
     {nullptr, "torch._inductor.codegen.triton", "TritonKernel._filter_pdl", filter_lines_before, filter_lines_after,
      "which node lines of kernels with dependent launches are for", Level::kTruth, true},
     {nullptr, "torch._inductor.codegen.cpp", "CppKernel._gen_reduction_prefix", nullptr, accumulator_after,

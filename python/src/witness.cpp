@@ -151,7 +151,8 @@ void Witness::filtered(nb::handle buffer, nb::handle before, nb::handle after) {
   std::vector<std::int32_t> kept;
   Py_ssize_t at = 0;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(after.ptr()); ++i, ++at) {
-    while (at < PyList_GET_SIZE(before.ptr()) && PyList_GET_ITEM(before.ptr(), at) != PyList_GET_ITEM(after.ptr(), i)) ++at;
+    while (at < PyList_GET_SIZE(before.ptr()) && PyList_GET_ITEM(before.ptr(), at) != PyList_GET_ITEM(after.ptr(), i))
+      ++at;
     kept.push_back(static_cast<std::size_t>(at) < lines.size() ? lines[static_cast<std::size_t>(at)] : kNothing);
   }
   lines = std::move(kept);

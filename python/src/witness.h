@@ -44,6 +44,7 @@ struct Running {
   std::int32_t source = kNothing;
   std::int32_t op = kNothing;
   bool shared = false;  // an index that whoever comes first asks for, and others use
+  const PyObject* block = nullptr;  // graph of the loop body's block that is being printed; an address, no more
 };
 
 struct WitnessLine {
@@ -92,6 +93,7 @@ class Witness {
 
   std::vector<Running> running;  // innermost last
   std::vector<nb::object> lowered;  // nodes being lowered, innermost last
+  int partitioning = 0;  // nests that share nothing become several kernels, each of which is registered with all of them
   int splicing = 0;  // a buffer is being copied: who wrote its lines is known already
   // Who asked for the initial value of each accumulator of a C++ kernel: printed when all its loops are known.
   std::unordered_map<PyObject*, std::vector<Running>> accumulators;

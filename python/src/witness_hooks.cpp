@@ -11,6 +11,7 @@ struct Names {
   PyObject* meta = PyUnicode_InternFromString("meta");
   PyObject* target = PyUnicode_InternFromString("target");
   PyObject* op = PyUnicode_InternFromString("op");
+  PyObject* graph = PyUnicode_InternFromString("graph");
   PyObject* call_method = PyUnicode_InternFromString("call_method");
   PyObject* inner_fn = PyUnicode_InternFromString("inner_fn");
   PyObject* inner_fns = PyUnicode_InternFromString("inner_fns");
@@ -219,7 +220,8 @@ std::size_t enter_body_node(nb::handle node) {
   const std::int32_t source = witness->marked(mark_in(node));
   if (source == kNothing) return 0;
   const nb::object target = attribute(node, names().target);
-  witness->running.push_back({source, target.is_valid() ? witness->op_of(target) : kNothing, false});
+  const std::int32_t op = target.is_valid() ? witness->op_of(target) : kNothing;
+  witness->running.push_back({source, op, false, attribute(node, names().graph).ptr()});
   return witness->running.size();
 }
 
@@ -353,6 +355,15 @@ void finalize_before(Session&, Call& call) {
 void finalize_after(Session&, Call& call) {
   Witness* witness = here();
   if (witness != nullptr && call.token != 0) witness->finalizing.clear();
+}
+
+void combo_before(Session&, Call& call) {
+  if (Witness* witness = here()) call.token = static_cast<std::size_t>(++witness->partitioning);
+}
+
+void combo_after(Session&, Call& call) {
+  Witness* witness = here();
+  if (witness != nullptr && call.token != 0) witness->partitioning = static_cast<int>(call.token) - 1;
 }
 
 void range_index_before(Session&, Call& call) {

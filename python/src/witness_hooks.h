@@ -43,6 +43,8 @@ void generate_after(Session& session, Call& call);
 void accumulator_after(Session& session, Call& call);
 void finalize_before(Session& session, Call& call);
 void finalize_after(Session& session, Call& call);
+void combo_before(Session& session, Call& call);
+void combo_after(Session& session, Call& call);
 void range_index_before(Session& session, Call& call);
 
 }  // namespace kerntrail::probe

@@ -245,6 +245,7 @@ TRUTH_HOOKS = [
     "torch._inductor.codegen.cpp:move_code_under_inner_loop",
     "torch._inductor.utils:IndentedBuffer.map",
     "torch._inductor.codegen.triton_combo_kernel:ComboKernel.uniquify_block_sizes",
+    "torch._inductor.codegen.simd:SIMDScheduling.codegen_combo_kernel",
     "torch._inductor.codegen.triton:TritonKernel._filter_pdl",
     "torch._inductor.codegen.cpp:CppKernel._gen_reduction_prefix",
     "torch._inductor.codegen.cpp:CppKernel.finalize_reduction_prefix",
