@@ -49,8 +49,7 @@ int run_selftest(const std::vector<std::string>& arguments, Streams& streams) {
       arguments.begin() + static_cast<std::ptrdiff_t>(std::min(own_arguments(arguments), arguments.size()));
   if (auto ends = parser.parse({arguments.begin(), own})) return stop(*ends, streams);
   if (what != kMarkers) {
-    streams.err << fmt::format("kerntrail selftest: {}; the one check is {}\n",
-                               what.empty() ? "name a check" : "unknown check " + what, kMarkers);
+    streams.err << fmt::format("kerntrail selftest: unknown check {}; the one there is: {}\n", what, kMarkers);
     return kUsageError;
   }
   const auto python = find_packaged_python(wanted);

@@ -240,7 +240,7 @@ TEST_F(Cli, SelftestRunsTheCheckInThePythonThatWasNamed) {
   EXPECT_EQ(one.out, "-m kerntrail selftest markers model.py --python x\n") << one.err;
   const Outcome none = run({"selftest"});
   EXPECT_EQ(none.exit, 2);
-  EXPECT_NE(none.err.find("name a check"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("check is required"), std::string::npos) << none.err;
   EXPECT_NE(run({"selftest", "merkers"}).err.find("unknown check merkers"), std::string::npos);
 }
 
