@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 import types
+import warnings
 from typing import Any
 
 EXIT_USAGE = 2
@@ -17,7 +18,9 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def main(argv: list[str]) -> int:
-    """`record ...` and `debugify ...` run the program here; every other verb is the binary's."""
+    """`record`, `debugify` and `selftest markers` run here; every other verb is the binary's."""
+    if argv[:2] == ["selftest", "markers"] and not {"-h", "--help"} & set(argv[2:3]):
+        return selftest(argv[2:])
     from kerntrail import _native
 
     if argv and argv[0] == "debugify":
@@ -68,6 +71,37 @@ def record(options: dict[str, Any]) -> int:
             opened.close()
             restore()
     return _finish(opened, status)
+
+
+def selftest(argv: list[str]) -> int:
+    """The built-in models, or one program with its arguments. See `_markers`."""
+    if argv and not os.path.isfile(argv[0]):
+        return _fail(f"can't open the program {argv[0]!r}: no such file")
+    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+    os.environ["KERNTRAIL_OWNER"] = str(os.getpid())
+    try:
+        import torch._inductor.config as inductor
+
+        from kerntrail import _markers
+    except ImportError as error:
+        return _fail(f"{error}; kerntrail selftest needs torch in the interpreter that runs it ({sys.executable})")
+    inductor.force_disable_caches = True
+    warnings.filterwarnings("ignore", message=".*force disabled by")  # torch says so for each compile
+    status = 0
+
+    def run() -> None:
+        nonlocal status
+        status = _run(False, argv[0], argv[1:])
+        _wait_for_threads()
+
+    results = [_markers.check(os.path.basename(argv[0]), run)] if argv else list(_markers.check_models())
+    print(_markers.table(results))
+    if status:
+        return status
+    if not sum(result.kernels for result in results):
+        _say("nothing was compared: no kernel with a text was compiled")
+        return 1
+    return 1 if any(result.unexplained for result in results) else 0
 
 
 def _wait_for_threads() -> None:

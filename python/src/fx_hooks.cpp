@@ -24,8 +24,8 @@ void enter_stage_function(Session& session, Call& call, nb::handle module) {
   const nb::object graph = graph_of(module);
   if (!graph.is_valid()) return;
   const std::string_view path = call.site->name;
-  enter_pass(session, call.args, graph, {std::string(path.substr(path.rfind('.') + 1)), {}, PassKind::kStage,
-              LocId::kNone});
+  enter_pass(session, call.args, graph,
+             {std::string(path.substr(path.rfind('.') + 1)), {}, PassKind::kStage, LocId::kNone});
 }
 
 // "post_grad_custom_post_pass / ReluToClamp": whatever sits in a slot for passes of the caller's is named too.
@@ -48,8 +48,7 @@ TracingScope::~TracingScope() { tracing() = std::move(before_); }
 
 void create_node_after(Session& session, Call& call) {
   if (tracing().witness) note_body_node(call.result);
-  MatchContext* match =
-      note_creation(call.arg(0, "self"), call.result, session.options().level >= Level::kOrigins);
+  MatchContext* match = note_creation(call.arg(0, "self"), call.result, session.options().level >= Level::kOrigins);
   if (match == nullptr) return;
   call.site->guard(*call.site, [&] { resolve_match(session, *match); });
 }
@@ -59,25 +58,28 @@ void node_copy_before(Session&, Call& call) {
 }
 void node_copy_after(Session&, Call& call) { pop(tracing().copied, call); }
 
-// Nodes of loop bodies are run too: those say who asks for what is made or printed meanwhile.
+// Nodes of loop bodies are run too: those say who asks for what is made or printed meanwhile. So are nodes of graphs
+// that are lowered within another node's lowering (what a template is given to fuse).
 constexpr std::size_t kBodyNode = std::size_t{1} << 32;
+constexpr std::size_t kLowered = std::size_t{1} << 31;
 
 void run_node_before(Session&, Call& call) {
   if (!tracing().compile) return;
   const nb::handle node = call.arg(1, "n");
   const std::size_t body = tracing().witness ? enter_body_node(node) : 0;
+  const bool is_lowered = body == 0 && lower_inner_node(node);
   push(tracing().interpreted, node, call);
-  call.token += body * kBodyNode;
+  call.token += body * kBodyNode + (is_lowered ? kLowered : 0);
 }
 void run_node_after(Session&, Call& call) {
   leave_body_node(call.token / kBodyNode);
   call.token %= kBodyNode;
+  if ((call.token & kLowered) != 0) leave_inner_node();
+  call.token %= kLowered;
   pop(tracing().interpreted, call);
 }
 
-void replace_uses_before(Session&, Call& call) {
-  note_replacement(call.arg(0, "self"), call.arg(1, "replace_with"));
-}
+void replace_uses_before(Session&, Call& call) { note_replacement(call.arg(0, "self"), call.arg(1, "replace_with")); }
 
 void apply_pattern_before(Session&, Call& call) {
   Tracing& here = tracing();

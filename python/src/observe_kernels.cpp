@@ -215,6 +215,16 @@ void add_mapping(Session& session, Frame& frame, PendingKernel& kernel, const st
     add_unique(kernel.stacks, std::move(stack));
 }
 
+// A name without a text stands for several kernels, one of which is chosen when it is called: those that were defined
+// and never registered on their own.
+void collect_alternatives(Session& session, PendingGraph& graph, const PendingKernel& kernel, nb::handle node_schedule) {
+  if (!kernel.text.empty() || kernel.is_extern) return;
+  for (PendingKernel& other : graph.kernels) {
+    if (&other != &kernel && !other.text.empty() && other.registrations.empty() && other.witness.empty())
+      collect_witness(session, other, node_schedule);
+  }
+}
+
 }  // namespace
 
 nb::object current_lowering() {
@@ -284,6 +294,7 @@ void collect_registration(Session& session, Frame& frame, std::string_view name,
   }
   kernel->registrations.push_back(std::move(registration));
   collect_witness(session, *kernel, node_schedule);
+  collect_alternatives(session, graph, *kernel, node_schedule);
   add_comment(session, graph, *kernel, node_schedule);
   link_operations(session, frame, *kernel, operations);
 }

@@ -25,7 +25,10 @@ PyObject* call_tagged(PyObject* self, PyObject* const* args, std::size_t count, 
   if (source == kNothing) return PyObject_Vectorcall(function.ptr(), args, count, names);
   const std::shared_ptr<Witness> held = tracing().witness;
   const std::size_t depth = held->running.size();
-  held->running.push_back({source, depth > 0 ? held->running.back().op : kNothing, false});
+  Running now = depth > 0 ? held->running.back() : Running{};
+  now.source = source;
+  now.shared = false;
+  held->running.push_back(now);
   PyObject* result = PyObject_Vectorcall(function.ptr(), args, count, names);
   if (held->running.size() > depth) held->running.resize(depth);
   return result;

@@ -86,6 +86,22 @@ std::int32_t Witness::op_of(nb::handle target) {
   return it->second;
 }
 
+void Witness::lowering(nb::handle operation, UnitId unit) {
+  if (by_operation_.try_emplace(operation.ptr(), operations_.size()).second)
+    operations_.emplace_back(nb::borrow(operation), unit);
+}
+
+UnitId Witness::lowered_for(nb::handle operation) const {
+  if (const auto known = by_operation_.find(operation.ptr()); known != by_operation_.end())
+    return operations_[known->second].second;
+  const auto name = text(attribute(operation, "operation_name"));
+  if (!name) return UnitId::kNone;
+  for (auto it = operations_.rbegin(); it != operations_.rend(); ++it) {
+    if (text(attribute(it->first, "operation_name")) == name) return it->second;
+  }
+  return UnitId::kNone;
+}
+
 void Witness::wrote(nb::handle buffer, std::size_t size) {
   const auto known = buffers_.find(buffer.ptr());
   if (size == 0) return;
@@ -126,6 +142,20 @@ void Witness::copied(nb::handle to, std::size_t first, std::size_t size, nb::han
   if (!entry.keep.is_valid()) entry.keep = nb::borrow(to);
   entry.lines.resize(first, kNothing);
   entry.lines.insert(entry.lines.end(), lines.begin(), lines.end());
+}
+
+void Witness::filtered(nb::handle buffer, nb::handle before, nb::handle after) {
+  const auto known = buffers_.find(buffer.ptr());
+  if (known == buffers_.end() || !PyList_Check(before.ptr()) || !PyList_Check(after.ptr())) return;
+  std::vector<std::int32_t>& lines = known->second.lines;
+  std::vector<std::int32_t> kept;
+  Py_ssize_t at = 0;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(after.ptr()); ++i, ++at) {
+    while (at < PyList_GET_SIZE(before.ptr()) && PyList_GET_ITEM(before.ptr(), at) != PyList_GET_ITEM(after.ptr(), i))
+      ++at;
+    kept.push_back(static_cast<std::size_t>(at) < lines.size() ? lines[static_cast<std::size_t>(at)] : kNothing);
+  }
+  lines = std::move(kept);
 }
 
 void Witness::named(nb::handle variable, std::size_t line) {
@@ -174,23 +204,27 @@ void Witness::printed(nb::handle buffer, nb::handle lines) {
 
 // Puts what was printed where `text` has the same lines in the same order, and where nothing was put before. Lines
 // that nobody wrote may differ: names of kernels are filled in after printing.
-void Witness::place(const Printed& printed, const std::vector<std::string_view>& text,
+bool Witness::place(const Printed& printed, const std::vector<std::string_view>& text,
                     std::vector<std::int32_t>& out) const {
   std::size_t anchor = 0;
+  bool is_there = false;
   while (printed.lines[anchor] == kNothing) ++anchor;
   for (std::size_t at = anchor; at < text.size(); ++at) {
     if (text[at] != printed.text[anchor]) continue;
     const std::size_t shift = at - anchor;
-    bool fits = shift + printed.text.size() <= text.size() + printed.text.size() - anchor;
-    for (std::size_t i = anchor; fits && i < printed.text.size(); ++i) {
+    bool reads = true, is_free = true;
+    for (std::size_t i = anchor; reads && i < printed.text.size(); ++i) {
       if (printed.lines[i] == kNothing) continue;
-      fits = shift + i < text.size() && text[shift + i] == printed.text[i] && out[shift + i] == kNothing;
+      reads = shift + i < text.size() && text[shift + i] == printed.text[i];
+      is_free = is_free && reads && out[shift + i] == kNothing;
     }
-    if (!fits) continue;
+    is_there = is_there || reads;
+    if (!reads || !is_free) continue;
     for (std::size_t i = anchor; i < printed.text.size(); ++i) {
       if (printed.lines[i] != kNothing) out[shift + i] = printed.lines[i];
     }
   }
+  return is_there;
 }
 
 std::vector<TextLine> Witness::take(std::string_view text) {
@@ -198,16 +232,16 @@ std::vector<TextLine> Witness::take(std::string_view text) {
   for (const std::string_view line : base::split(text, '\n')) lines.push_back(base::trim(line));
   std::vector<std::int32_t> found(lines.size(), kNothing);
   // The whole text was printed last but for what came after; parts of it were printed before.
-  std::vector<const Printed*> order;
+  std::vector<Printed*> order;
   for (auto it = printed_.rbegin(); it != printed_.rend(); ++it) order.push_back(&*it);
   std::stable_sort(order.begin(), order.end(), [](const Printed* a, const Printed* b) { return a->known > b->known; });
-  for (const Printed* printed : order) place(*printed, lines, found);
+  for (Printed* printed : order) printed->is_used = place(*printed, lines, found);
   std::vector<TextLine> out;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i] != kNothing)
       out.push_back({static_cast<std::int64_t>(i + 1), lines_[static_cast<std::size_t>(found[i])]});
   }
-  printed_.clear();
+  std::erase_if(printed_, [](const Printed& printed) { return printed.is_used; });
   return out;
 }
 

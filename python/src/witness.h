@@ -46,6 +46,7 @@ struct Running {
   std::int32_t source = kNothing;
   std::int32_t op = kNothing;
   bool shared = false;  // an index that whoever comes first asks for, and others use
+  const PyObject* block = nullptr;  // graph of the loop body's block that is being printed; an address, no more
 };
 
 struct WitnessLine {
@@ -78,6 +79,8 @@ class Witness {
   // Buffers of text. `lines` is the buffer's own list, after what is told has happened to it.
   void wrote(nb::handle buffer, std::size_t size);
   void copied(nb::handle to, std::size_t first, std::size_t size, nb::handle from, std::size_t from_size);
+  // Of the list `before` the buffer has kept `after`, in the same order.
+  void filtered(nb::handle buffer, nb::handle before, nb::handle after);
   void printed(nb::handle buffer, nb::handle lines);
   bool knows(nb::handle buffer) const { return buffers_.contains(buffer.ptr()); }
 
@@ -86,21 +89,25 @@ class Witness {
   void named(nb::handle variable, std::size_t line);
   void given_again(nb::handle variable);
 
-  // The lines of `text` that were written for somebody since the last take, by what was printed latest. What was
-  // printed until now is forgotten.
+  // The lines of `text` that were written for somebody, by what was printed latest. Of what was printed until now, all
+  // that is in `text` is used up; the rest may be in a text that is taken later.
   std::vector<TextLine> take(std::string_view text);
 
   std::vector<Running> running;  // innermost last
   std::vector<nb::object> lowered;  // nodes being lowered, innermost last
+  int partitioning = 0;  // nests that share nothing become several kernels, each of which is registered with all of them
   int splicing = 0;  // a buffer is being copied: who wrote its lines is known already
   // Who asked for the initial value of each accumulator of a C++ kernel: printed when all its loops are known.
   std::unordered_map<PyObject*, std::vector<Running>> accumulators;
   std::vector<Running> finalizing;  // those of the kernel that is being finalized, last first
-  // The node that was being lowered when an operation was made.
-  std::unordered_map<PyObject*, UnitId> lowering_of;
   // Who asked for what was found to be the same as an operation of another buffer, by that buffer and the operation's
   // place in its body; place -1: the loop nest.
   std::map<std::pair<std::string, std::int64_t>, std::vector<std::int32_t>> served;
+  // An operation that was made while a node was being lowered; and the node of one, kNone where none is known. One that
+  // took another's place under its name is for the other's node.
+  void lowering(nb::handle operation, UnitId unit);
+  UnitId lowered_for(nb::handle operation) const;
+
   std::vector<nb::object> keep;  // so that addresses name them
 
  private:
@@ -112,9 +119,11 @@ class Witness {
     std::vector<std::string> text;  // without indentation
     std::vector<std::int32_t> lines;
     std::size_t known = 0;  // lines written for somebody
+    bool is_used = false;
   };
 
-  void place(const Printed& printed, const std::vector<std::string_view>& text, std::vector<std::int32_t>& out) const;
+  // Whether it is in `text` at all, placed or not.
+  bool place(const Printed& printed, const std::vector<std::string_view>& text, std::vector<std::int32_t>& out) const;
 
   std::int64_t serial_;
   std::vector<WitnessSource> sources_;
@@ -123,6 +132,8 @@ class Witness {
   std::unordered_map<std::string, std::int32_t> by_op_;
   std::unordered_map<PyObject*, std::pair<nb::object, std::int32_t>> by_target_;
   std::vector<WitnessLine> lines_;
+  std::vector<std::pair<nb::object, UnitId>> operations_;  // in the order they were made
+  std::unordered_map<PyObject*, std::size_t> by_operation_;
   std::unordered_map<PyObject*, Buffer> buffers_;
   std::unordered_map<PyObject*, std::pair<nb::object, std::size_t>> variables_;
   std::deque<Printed> printed_;

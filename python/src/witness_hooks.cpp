@@ -11,6 +11,7 @@ struct Names {
   PyObject* meta = PyUnicode_InternFromString("meta");
   PyObject* target = PyUnicode_InternFromString("target");
   PyObject* op = PyUnicode_InternFromString("op");
+  PyObject* graph = PyUnicode_InternFromString("graph");
   PyObject* call_method = PyUnicode_InternFromString("call_method");
   PyObject* inner_fn = PyUnicode_InternFromString("inner_fn");
   PyObject* inner_fns = PyUnicode_InternFromString("inner_fns");
@@ -144,6 +145,19 @@ void lower_node_after(Session&, Call& call) {
     witness->lowered.resize(call.token - 1);
 }
 
+bool lower_inner_node(nb::handle node) {
+  Witness* witness = here();
+  if (witness == nullptr || witness->lowered.empty() || witness->lowered.back().is(node)) return false;
+  if (!tracing().compile->units.contains(node.ptr())) return false;
+  witness->lowered.push_back(nb::borrow(node));
+  return true;
+}
+
+void leave_inner_node() {
+  Witness* witness = here();
+  if (witness != nullptr && !witness->lowered.empty()) witness->lowered.pop_back();
+}
+
 void ir_node_made_after(Session& session, Call& call) {
   Witness* witness = here();
   if (witness == nullptr || witness->lowered.empty() || call.raised) return;
@@ -153,7 +167,7 @@ void ir_node_made_after(Session& session, Call& call) {
   const UnitId unit = lowered_unit(session, call, *witness);
   if (!has(unit)) return;
   if (is_loops) return tag_loops(*witness, made, witness->source_of(unit));
-  if (witness->lowering_of.emplace(made.ptr(), unit).second) witness->keep.push_back(nb::borrow(made));
+  witness->lowering(made, unit);
 }
 
 // ---- loop bodies --------------------------------------------------------------------------------------------------
@@ -214,7 +228,8 @@ std::size_t enter_body_node(nb::handle node) {
   const std::int32_t source = witness->marked(mark_in(node));
   if (source == kNothing) return 0;
   const nb::object target = attribute(node, names().target);
-  witness->running.push_back({source, target.is_valid() ? witness->op_of(target) : kNothing, false});
+  const std::int32_t op = target.is_valid() ? witness->op_of(target) : kNothing;
+  witness->running.push_back({source, op, false, attribute(node, names().graph).ptr()});
   return witness->running.size();
 }
 
@@ -361,6 +376,33 @@ void inner_loop_after(Session&, Call& call) {
   if (lines_of(call.result) >= kHead + size) witness->copied(call.result, kHead, kHead + size, from, size);
 }
 
+// A new buffer with each line in its place, whatever became of its text.
+void copy_line_by_line(Call& call, nb::handle from) {
+  Witness* witness = here();
+  if (witness == nullptr || call.raised || call.result.is(from)) return;
+  const std::size_t size = lines_of(from);
+  if (lines_of(call.result) == size) witness->copied(call.result, 0, size, from, size);
+}
+
+void map_buffer_after(Session&, Call& call) { copy_line_by_line(call, call.arg(0, "self")); }
+void rename_blocks_after(Session&, Call& call) { copy_line_by_line(call, call.arg(1, "code")); }
+
+// The buffer gets a new list with some of its lines.
+void filter_lines_before(Session&, Call& call) {
+  Witness* witness = here();
+  const nb::handle buffer = call.arg(1, "code");
+  if (witness == nullptr || !witness->knows(buffer)) return;
+  call.state = std::make_shared<nb::object>(attribute(buffer, names().lines));
+}
+
+void filter_lines_after(Session&, Call& call) {
+  Witness* witness = here();
+  if (witness == nullptr || !call.state || call.raised) return;
+  const nb::handle buffer = call.arg(1, "code");
+  const nb::object& before = *std::static_pointer_cast<nb::object>(call.state);
+  witness->filtered(buffer, before, attribute(buffer, names().lines));
+}
+
 void generate_before(Session&, Call& call) {
   if (Witness* witness = here()) call.token = witness->lines_so_far() + 1;
 }
@@ -397,6 +439,15 @@ void finalize_before(Session&, Call& call) {
 void finalize_after(Session&, Call& call) {
   Witness* witness = here();
   if (witness != nullptr && call.token != 0) witness->finalizing.clear();
+}
+
+void combo_before(Session&, Call& call) {
+  if (Witness* witness = here()) call.token = static_cast<std::size_t>(++witness->partitioning);
+}
+
+void combo_after(Session&, Call& call) {
+  Witness* witness = here();
+  if (witness != nullptr && call.token != 0) witness->partitioning = static_cast<int>(call.token) - 1;
 }
 
 void range_index_before(Session&, Call& call) {

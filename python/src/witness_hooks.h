@@ -11,6 +11,9 @@ namespace kerntrail::probe {
 // Lowering: which node is being lowered, and what is made meanwhile.
 void lower_node_before(Session& session, Call& call);
 void lower_node_after(Session& session, Call& call);
+// A node of a captured graph that is interpreted while another is being lowered: whether it is, and now is the one.
+bool lower_inner_node(nb::handle node);
+void leave_inner_node();
 void ir_node_made_after(Session& session, Call& call);
 
 // Loop bodies: `store_output` and `store_reduction` of loop nests; values that are kept as expressions until they are
@@ -38,11 +41,17 @@ void splice_after(Session& session, Call& call);
 void add_buffers_after(Session& session, Call& call);
 void print_buffer_after(Session& session, Call& call);
 void inner_loop_after(Session& session, Call& call);
+void map_buffer_after(Session& session, Call& call);
+void rename_blocks_after(Session& session, Call& call);
+void filter_lines_before(Session& session, Call& call);
+void filter_lines_after(Session& session, Call& call);
 void generate_before(Session& session, Call& call);
 void generate_after(Session& session, Call& call);
 void accumulator_after(Session& session, Call& call);
 void finalize_before(Session& session, Call& call);
 void finalize_after(Session& session, Call& call);
+void combo_before(Session& session, Call& call);
+void combo_after(Session& session, Call& call);
 void range_index_before(Session& session, Call& call);
 
 }  // namespace kerntrail::probe

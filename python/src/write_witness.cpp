@@ -1,6 +1,7 @@
 #include "write_witness.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "observations.h"
 #include "observe_ir.h"
@@ -32,12 +33,17 @@ class Writer {
   void write(nb::handle node_schedule) {
     base::JsonArray lines;
     if (!kernel_.text.empty()) {
-      for (const TextLine& line : witness_.take(kernel_.text)) lines.push_back(line_json(line));
+      for (const TextLine& line : witness_.take(kernel_.text)) {
+        if (line.what.by.block != nullptr) printed_.insert(line.what.by.block);
+        lines.push_back(line_json(line));
+      }
     }
     if (!PyList_Check(node_schedule.ptr()) && !PyTuple_Check(node_schedule.ptr())) {
       add_lowered(node_schedule);
     } else {
-      for (nb::handle scheduled : node_schedule) add_scheduled(scheduled);
+      for (nb::handle scheduled : node_schedule) {
+        if (witness_.partitioning == 0 || printed_.empty() || is_printed(scheduled)) add_scheduled(scheduled);
+      }
     }
     base::JsonObject entry;
     if (!lines.empty()) entry.emplace_back("lines", std::move(lines));
@@ -77,6 +83,19 @@ class Writer {
     if (!also.empty()) out.emplace_back("also", std::move(also));
     if (by.shared) out.emplace_back("shared", true);
     return base::Json(std::move(out));
+  }
+
+  // Whether a loop nest of this group has a line in the text.
+  bool is_printed(nb::handle group) {
+    const nb::object parts = call_method(group, "get_nodes");
+    if (!parts.is_valid() || !PyList_Check(parts.ptr())) return true;
+    bool has_body = false;
+    for (nb::handle part : parts) {
+      const nb::object graph = attribute(attribute(attribute(part, "_body"), "root_block"), "graph");
+      has_body = has_body || graph.is_valid();
+      if (printed_.contains(graph.ptr())) return true;
+    }
+    return !has_body;
   }
 
   void add_scheduled(nb::handle scheduled) {
@@ -126,8 +145,8 @@ class Writer {
 
   void add_lowered(nb::handle operation) {
     base::JsonObject out{{"operation", operation_name(operation)}};
-    const auto known = witness_.lowering_of.find(operation.ptr());
-    if (known != witness_.lowering_of.end()) out.emplace_back("unit", ref(known->second));
+    const UnitId unit = witness_.lowered_for(operation);
+    if (has(unit)) out.emplace_back("unit", ref(unit));
     lowered_.push_back(base::Json(std::move(out)));
   }
 
@@ -135,6 +154,7 @@ class Writer {
   Witness& witness_;
   PendingKernel& kernel_;
   base::JsonArray bodies_, lowered_;
+  std::unordered_set<const PyObject*> printed_;  // blocks of loop bodies that have a line in the text
 };
 
 }  // namespace

@@ -61,6 +61,7 @@ const std::vector<Verb>& verbs() {
       {"rules", "what the words of drops, lineage and report mean", run_rules},
       {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
       {"validate", "checks a capture file: every record, reference and digest", run_validate},
+      {"selftest", "checks the witness of level truth against a second, independent one", run_selftest},
   };
   return kVerbs;
 }

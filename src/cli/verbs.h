@@ -34,6 +34,7 @@ int run_explain(const std::vector<std::string>& arguments, Streams& streams);
 int run_rules(const std::vector<std::string>& arguments, Streams& streams);
 int run_export(const std::vector<std::string>& arguments, Streams& streams);
 int run_info(const std::vector<std::string>& arguments, Streams& streams);
+int run_selftest(const std::vector<std::string>& arguments, Streams& streams);
 int run_validate(const std::vector<std::string>& arguments, Streams& streams);
 
 // In the order of `kerntrail --help`.

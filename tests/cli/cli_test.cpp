@@ -230,6 +230,20 @@ TEST_F(Cli, RecordSaysWhatBecameOfTheCapture) {
   EXPECT_EQ(recorded("exit 2").err, "") << "the recording side said why";
 }
 
+TEST_F(Cli, SelftestRunsTheCheckInThePythonThatWasNamed) {
+  EXPECT_TRUE(base::write_file(path("python"), "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\necho \"$@\"\nexit 1\n"));
+  fs::permissions(path("python"), fs::perms::owner_all);
+  const Outcome all = run({"selftest", "markers", "--python", path("python")});
+  EXPECT_EQ(all.exit, 1);
+  EXPECT_EQ(all.out, "-m kerntrail selftest markers\n");
+  const Outcome one = run({"selftest", "--python", path("python"), "markers", "model.py", "--python", "x"});
+  EXPECT_EQ(one.out, "-m kerntrail selftest markers model.py --python x\n") << one.err;
+  const Outcome none = run({"selftest"});
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_NE(none.err.find("check is required"), std::string::npos) << none.err;
+  EXPECT_NE(run({"selftest", "merkers"}).err.find("unknown check merkers"), std::string::npos);
+}
+
 TEST_F(Cli, RulesAreTheDocument) {
   const auto document = base::read_file(std::string(KERNTRAIL_SOURCE_DIR) + "/docs/rules.md");
   ASSERT_TRUE(document);
@@ -390,7 +404,7 @@ TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.exit, 0);
   for (const char* verb :
-       {"record", "audit", "report", "matrix", "lineage", "drops", "rules", "export", "info", "validate"}) {
+       {"record", "audit", "report", "matrix", "lineage", "drops", "rules", "export", "info", "validate", "selftest"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
     const Outcome own = run({verb, "--help"});
     EXPECT_EQ(own.exit, 0) << verb;

@@ -17,6 +17,7 @@ from capture_view import CaptureView  # noqa: E402
 from model_recipes import MODELS  # noqa: E402
 from recipes import RECIPES, Recipe, eager, settings  # noqa: E402
 from torch._inductor.graph import GraphLowering  # noqa: E402
+from witness_view import Share, uses  # noqa: E402
 
 from kerntrail._capture import LEVELS, open_capture  # noqa: E402
 
@@ -124,12 +125,22 @@ def check_capture(recipe: Recipe, level: str, path: Path, run_kerntrail: Callabl
     assert counts(said) == recipe.notes, [note["text"] for note in view.of("note")]
     check_keys(recipe, view)
     assert not [unit for unit in view.units.values() if "outside" in unit.get("seen_only_as", "")]
+    if level == "truth":
+        check_witness(view)
     if level != "borders":
         leading, orphans = view.leads_back()
         shares.append((recipe.name, level, len(leading), len(leading) + len(orphans)))
         rows = {row["unit"]: row for compile_id in view.compiles for row in view.at("fx_aten", compile_id)}
         assert sorted({rows[unit]["name"] for unit in orphans}) == sorted(recipe.orphans)
     return view
+
+
+def check_witness(view: CaptureView) -> None:
+    """Every operation and every line has one node or one line of the compiler."""
+    share = Share()
+    for use in uses(view):
+        share.add(use)
+    assert not share.without and not share.contradictions
 
 
 def counts(items) -> dict[str, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from capture_view import CaptureView
+from witness_view import uses
 
 pytest.importorskip("torch")
 
@@ -53,6 +54,16 @@ def test_record_writes_a_capture_and_returns_zero(run_kerntrail, program, tmp_pa
     assert view.end["status"] == "complete" and list(view.compiles) == ["c0"]
     settings = view.of("run")[0]["settings"]
     assert settings["program"] == "program.py" and settings["force_disable_caches"] == "True"
+
+
+def test_record_at_level_truth(run_kerntrail, program, tmp_path):
+    done = run_kerntrail("record", "--level", "truth", "-o", "c.ndjson", program())
+    assert done.returncode == 0, done.stderr
+    assert run_kerntrail("validate", "c.ndjson").returncode == 0
+    view = CaptureView(tmp_path / "c.ndjson")
+    assert view.of("run")[0]["settings"]["level"] == "truth"
+    (computed,) = [use.computes() for use in uses(view) if use.kernel_class == "loop"]
+    assert computed == {"relu": {"relu"}}
 
 
 @pytest.mark.parametrize(("tail", "status"), [("sys.exit(7)", 7), ("sys.exit('bye')", 1), ("raise ValueError('boom')", 1), ("sys.exit()", 0)])

@@ -18,6 +18,7 @@ from recipes import RECIPES  # noqa: E402
 from test_probe import TRUTH_HOOKS  # noqa: E402
 from test_recipes import assert_same, hook_table, run_captured, run_compiled  # noqa: E402, F401
 from torch import nn  # noqa: E402
+from witness_shapes import SHAPES, generated, inputs_of  # noqa: E402
 from witness_view import Line, Share, Use, uses  # noqa: E402
 
 from kerntrail._capture import open_capture  # noqa: E402
@@ -55,6 +56,7 @@ def check_share(view: CaptureView, what: str) -> Share:
         share.add(use)
     print(f"{what}: {share}")
     assert share.part(share.lines) >= WANTED and share.part(share.ops) >= WANTED, str(share)
+    assert not share.contradictions
     return share
 
 
@@ -88,6 +90,14 @@ def witnessed(tmp_path: Path, function, *inputs, **config) -> list[Use]:
             capture.close()
     assert not [hook for hook in capture.hooks if hook["errors"]]
     return list(uses(CaptureView(path)))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_of_cpp_code(name, tmp_path, run_kerntrail):
+    function, config = SHAPES[name]
+    share = check_share(generated(tmp_path / "c.ndjson", function, *inputs_of(function), **config), name)
+    assert share.ops and (share.lines or name == "cpp_wrapper")
+    assert run_kerntrail("validate", tmp_path / "c.ndjson").returncode == 0
 
 
 def said(lines: list[Line], does: str) -> list[tuple[str, str]]:
@@ -193,3 +203,48 @@ def test_triton(case, tmp_path, run_kerntrail):
         assert {node for text, node in by_text.items() if text.startswith("triton_helpers.sort_with_index")} == {"sort"}
         assert {node for text, node in by_text.items() if text.startswith("tl.associative_scan")} == {"cumsum"}
         assert by_text["arg0_0 + arg1_0"] == "cumsum"  # in a function of its own, above the kernel
+
+
+@pytest.fixture(scope="module")
+def triton_shapes(tmp_path_factory) -> Path:
+    if find_spec("triton") is None:
+        pytest.skip("triton is not installed (requirements/test.txt has it)")
+    folder = tmp_path_factory.mktemp("shapes")
+    paths = [str(HERE), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run([sys.executable, "-m", "triton_fixtures.shapes", str(folder)], cwd=folder,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)},
+                          capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+TRITON_SHAPES = ["combo", "combo_blocks", "alternatives", "dependent_launches", "cooperative", "block_pointers", "template",
+                 "chosen", "chosen_extern", "split_product", "flex"]
+
+
+@pytest.mark.parametrize("name", TRITON_SHAPES)
+def test_shapes_of_triton_code(name, triton_shapes, run_kerntrail):
+    path = triton_shapes / f"{name}.ndjson"
+    assert run_kerntrail("validate", path).returncode == 0
+    view = CaptureView(path)
+    assert check_share(view, name).ops
+    found = list(uses(view))
+    computed = [{line.node for line in use.lines if line.does == "compute"} for use in found]
+    if name.startswith("combo"):
+        # All parts are registered for each of the kernels; each has its own.
+        assert len(found) > 1 and all(use.lines for use in found)
+        assert not set.intersection(*(set(use.bodies) for use in found))
+    if name == "alternatives":
+        one, other, chooser = found if found[0].kernel_class == "alternative" else found[1:] + found[:1]
+        assert one.kernel_class == other.kernel_class == "alternative" and not chooser.lines
+        assert set(one.bodies) == set(other.bodies) == set(chooser.bodies)
+        assert {line.node for line in one.lines if line.node} == {line.node for line in other.lines if line.node}
+    if name in ("template", "chosen"):
+        (use,) = [use for use in found if use.kernel_class == "template"]
+        assert set(use.lowered.values()) == {"mm"}
+        assert {"relu", "relu_1", "mul", "add"} == {line.node for line in use.lines if line.does == "compute"} | {
+            line.node for line in use.lines if line.op == "constant"}
+    if name == "chosen_extern":
+        assert {"mm"} in [set(use.lowered.values()) for use in found]
+    if name == "flex":
+        assert {"ge", "mul", "where", "tanh", "add"} <= set.union(*computed)

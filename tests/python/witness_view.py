@@ -11,10 +11,13 @@ from typing import Any
 from capture_view import CaptureView
 
 # Statements of a C++ kernel that are no operation: loops, declarations of what all of it works with, another name for
-# a pointer (a buffer that is written in place).
+# a pointer (a buffer that is written in place), memory that loop nests of one kernel hand a value on in.
 CPP_CONTROL = re.compile(r"[{}#)]|for ?\(|if ?\(|else|extern|return;|int (max_threads|tid)\b|std::atomic|inductor_cpu_|"
-                         r"auto \w+_ptr\d+ = \w+_ptr\d+;")
+                         r"auto \w+_ptr\d+ = \w+_ptr\d+;|.*\bbuf_local_buffer_data_\d+(;| = |\.get\(\);)")
 TRITON_OPERATION = re.compile(r"_?tmp\d+\w*(, tmp\d+)*,? = |tl\.(store|atomic_\w+|device_assert)\(|return tmp")
+
+
+MOVES = {"load", "store", "store_reduction", "constant", "index_expr", "value_expr", "get_index", "check_bounds"}
 
 
 @dataclass
@@ -50,7 +53,7 @@ class Use:
         out: dict[str, set[str]] = {}
         for ops in self.bodies.values():
             for op, node in ops:
-                if op not in ("load", "store", "store_reduction", "constant", "index_expr", "value_expr"):
+                if op not in MOVES:
                     out.setdefault(node, set()).add(op)
         return out
 
@@ -65,10 +68,15 @@ def uses(view: CaptureView) -> Iterator[Use]:
             record = attrs["witness"]
             if record["state"] != "present":
                 continue
-            refs = [names[unit] for unit in record.get("refs", [])]
+            refs = [names.get(unit) or view.units[unit]["seen_only_as"] for unit in record.get("refs", [])]
             text = view.value(attrs["source"]).split("\n") if "source" in attrs else []
             for entry in view.value(record):
-                yield read_use(entry, refs, text, view.value(attrs["name"]), view.value(attrs["class"]) or "")
+                yield read_use(entry, refs, text, view.value(attrs["name"]), class_of(view, attrs))
+
+
+def class_of(view: CaptureView, attrs: dict[str, Any]) -> str:
+    """Of what was never registered itself the compiler says none: a name that was stands for it and others."""
+    return (view.value(attrs["class"]) or "") if "class" in attrs else "alternative"
 
 
 def read_use(entry: dict[str, Any], refs: list[str], text: list[str], kernel: str, kernel_class: str) -> Use:
@@ -86,6 +94,27 @@ def read_use(entry: dict[str, Any], refs: list[str], text: list[str], kernel: st
     return Use(kernel, kernel_class, lines, bodies, {of["operation"]: node(of) for of in entry.get("lowered", [])})
 
 
+# Sub-blocks are in no list of operations; what a scan or a sort is given is.
+NOT_LISTED = {"masked_subblock", "set_indirect", "scan", "sort", "output"}
+
+
+def contradictions(use: Use) -> list[str]:
+    """Where lines and loop bodies of one kernel don't say the same: they are noted at different times."""
+    if not use.bodies or not any(line.op for line in use.lines):
+        return []
+    listed = {(plain(op), node) for ops in use.bodies.values() for op, node in ops}
+    printed = {node for line in use.lines for node in [line.node, (line.made or {}).get("function", ""), *line.also]}
+    found = [f"{use.kernel}:{line.number}: {line.op} for {line.node}, which no loop body has" for line in use.lines
+             if line.op and line.node and line.op not in NOT_LISTED and (line.op, line.node) not in listed]
+    return found + [f"{use.kernel}: {op} for {node}, which has no line" for op, node in listed
+                    if node not in printed and op not in MOVES]
+
+
+def plain(op: str) -> str:
+    """Without the number of a sub-block."""
+    return op if op in ("log2", "exp2", "log10", "atan2") else op.rstrip("0123456789")
+
+
 @dataclass
 class Share:
     """How much of what is printed and computed has one source."""
@@ -93,10 +122,12 @@ class Share:
     lines: Counter = field(default_factory=Counter)  # (kernel class, whether it has one)
     ops: Counter = field(default_factory=Counter)
     without: list[str] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
 
     def add(self, use: Use) -> None:
+        self.contradictions += contradictions(use)
         # The text of a template is the template's, but for what was fused into it.
-        for line in use.operations() if use.kernel_class == "loop" else []:
+        for line in use.operations() if use.kernel_class in ("loop", "alternative") else []:
             known = bool(line.node) != bool(line.made)
             self.lines[use.kernel_class, known] += 1
             if not known:
