@@ -71,8 +71,8 @@ class KernelFacts {
   const Capture& capture_;
   const Pipeline& pipeline_;
   AttrNames names_;
-  std::unordered_map<UnitId, std::vector<UnitId>> operations_;
-  std::unordered_map<UnitId, std::set<UnitId>> claimed_;
+  UnitMap<std::vector<UnitId>> operations_;
+  UnitMap<std::set<UnitId>> claimed_;
   std::unordered_map<std::string, std::string> output_dirs_;
 };
 

@@ -187,7 +187,7 @@ bool DropFinder::changed_in_place(const ColumnUnit& unit, AttrId field, FieldUni
 // Units that live on after the last stage that shows them, as the graph that was traced from source does while its
 // passes run: what was made of them has the values they had in the end.
 void DropFinder::judge_after_stages() {
-  std::unordered_map<UnitId, const Column*> last;
+  UnitMap<const Column*> last;
   for (const Column& column : pipeline_.columns) {
     if (column.layer != "FX") continue;
     for (const ColumnUnit& unit : column.units) last[unit.unit] = &column;

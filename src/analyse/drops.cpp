@@ -107,7 +107,7 @@ void sort_heirs(std::vector<Found>& all) {
 
 // Keeps the orphans that the shown stages have or lead to, with the fields that are missing for that reason.
 void gather_orphans(Drops& drops) {
-  std::unordered_map<UnitId, std::size_t> place;
+  UnitMap<std::size_t> place;
   for (std::size_t i = 0; i < drops.orphans.size(); ++i) place[drops.orphans[i].unit] = i;
   for (const StageTally& stage : drops.stages) {
     for (const FieldTally& field : stage.fields) {

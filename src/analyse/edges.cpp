@@ -133,7 +133,7 @@ void EdgeFinder::index_births() {
     bool of_autograd = false;
     bool is_copy = false;
   };
-  std::unordered_map<UnitId, Best> best;
+  UnitMap<Best> best;
   for (const Birth& birth : capture_.births) {
     if (birth.sources.empty() || capture_.compile_of(birth.unit) != pipeline_.compile) continue;
     const std::size_t rank = charging_rank(birth.evidence);
@@ -174,7 +174,7 @@ void EdgeFinder::index_births() {
 
 // The n-th OpSpec made from a kernel's operations is the n-th file of its bundle.
 void EdgeFinder::index_bundles() {
-  std::unordered_map<UnitId, UnitId> kernel_of_operation;
+  UnitMap<UnitId> kernel_of_operation;
   for (const auto& [kernel, files] : files_of_) {
     auto operations = linked_from_.find(kernel);
     if (operations == linked_from_.end()) continue;
@@ -301,8 +301,8 @@ void EdgeFinder::add_origins(Tier& tier, UnitId unit, SnapshotId snapshot) const
 }
 
 // What is known of where a unit comes from, best first. The first tier that leads anywhere answers.
-std::vector<EdgeFinder::Tier> EdgeFinder::tiers(UnitId unit, SnapshotId snapshot) const {
-  std::vector<Tier> result(7);
+EdgeFinder::Tiers EdgeFinder::tiers(UnitId unit, SnapshotId snapshot) const {
+  Tiers result;
   if (auto found = linked_from_.find(unit); found != linked_from_.end()) {
     for (UnitId from : found->second) result[0].push_back({from, Evidence::kLink});
   }
@@ -414,7 +414,7 @@ std::vector<Parent> EdgeFinder::own_parents(const ColumnUnit& unit, std::size_t 
 // producers that have some.
 void EdgeFinder::attach_sourceless(std::size_t to, ParentTable& result) {
   const Column& column = pipeline_.columns[to];
-  std::unordered_map<UnitId, std::size_t> group_of_owner;
+  UnitMap<std::size_t> group_of_owner;
   std::vector<std::vector<std::size_t>> members;
   std::vector<std::size_t> group(column.units.size());
   for (std::size_t i = 0; i < column.units.size(); ++i) {

@@ -3,6 +3,7 @@
 // Must not know: output formats, which stages a caller shows.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -13,6 +14,7 @@
 #include "analyse/pipeline.h"
 #include "analyse/sources.h"
 #include "analyse/support.h"
+#include "analyse/unit_map.h"
 #include "analyse/witness.h"
 #include "kerntrail/capture.h"
 #include "kerntrail/lineage.h"
@@ -52,6 +54,7 @@ class EdgeFinder {
     bool ambiguous = false;
   };
   using Tier = std::vector<Fact>;
+  using Tiers = std::array<Tier, 7>;
 
   void index_columns();
   void index_links();
@@ -62,7 +65,7 @@ class EdgeFinder {
   void index_handles();
   void index_owners();
   void index_reverse();
-  std::vector<Tier> tiers(UnitId unit, SnapshotId snapshot) const;
+  Tiers tiers(UnitId unit, SnapshotId snapshot) const;
   void add_refs(Tier& tier, UnitId unit, AttrId attr, SnapshotId snapshot, Evidence evidence) const;
   void add_origins(Tier& tier, UnitId unit, SnapshotId snapshot) const;
   std::vector<Parent> follow(const Tier& tier, std::size_t to, std::size_t from);
@@ -78,17 +81,17 @@ class EdgeFinder {
   AttrNames names_;
   WitnessIndex witness_;
   SupportFinder support_;
-  std::unordered_map<UnitId, std::vector<std::size_t>> columns_of_;   // ascending
-  std::unordered_map<UnitId, SnapshotId> last_look_;                  // at the unit's last column
-  std::unordered_map<UnitId, std::vector<UnitId>> linked_from_;  // sides `from` of links whose `to` holds the unit
-  std::unordered_map<UnitId, std::vector<UnitId>> files_of_;  // kernel -> its bundle
-  std::unordered_map<UnitId, UnitId> kernel_of_;  // file -> kernel
-  std::unordered_map<UnitId, std::vector<Fact>> bundle_specs_;  // file -> OpSpec at its place
-  std::unordered_map<UnitId, std::vector<Fact>> handle_specs_;  // file -> OpSpecs with its handle id
-  std::unordered_map<UnitId, std::vector<UnitId>> claimed_;  // kernel -> claimed units
-  std::unordered_map<UnitId, std::vector<Fact>> born_of_, copy_of_;  // what it was seen being made or copied of
-  std::unordered_map<UnitId, UnitId> owner_;  // FX node -> first OpSpec (else operation) of it
-  std::unordered_map<UnitId, std::vector<std::pair<UnitId, Evidence>>> reverse_;
+  UnitMap<std::vector<std::size_t>> columns_of_;   // ascending
+  UnitMap<SnapshotId> last_look_;                  // at the unit's last column
+  UnitMap<std::vector<UnitId>> linked_from_;  // sides `from` of links whose `to` holds the unit
+  UnitMap<std::vector<UnitId>> files_of_;  // kernel -> its bundle
+  UnitMap<UnitId> kernel_of_;  // file -> kernel
+  UnitMap<std::vector<Fact>> bundle_specs_;  // file -> OpSpec at its place
+  UnitMap<std::vector<Fact>> handle_specs_;  // file -> OpSpecs with its handle id
+  UnitMap<std::vector<UnitId>> claimed_;  // kernel -> claimed units
+  UnitMap<std::vector<Fact>> born_of_, copy_of_;  // what it was seen being made or copied of
+  UnitMap<UnitId> owner_;  // FX node -> first OpSpec (else operation) of it
+  UnitMap<std::vector<std::pair<UnitId, Evidence>>> reverse_;
   std::map<std::size_t, std::unordered_map<SourceKey, std::vector<UnitId>, SourceKeyHash>> locations_;
   std::map<std::pair<std::size_t, std::size_t>, ParentTable> tables_;
   std::vector<UnitId> disagreeing_;

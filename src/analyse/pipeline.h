@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyse/unit_map.h"
 #include "kerntrail/capture.h"
 #include "kerntrail/options.h"
 
@@ -25,7 +26,7 @@ struct Column {
   int order = 0;
   std::vector<SnapshotId> snapshots;
   std::vector<ColumnUnit> units;                      // counted units, in snapshot order, each once
-  std::unordered_map<UnitId, std::size_t> positions;  // of the counted units
+  UnitMap<std::size_t> positions;  // of the counted units
 
   bool holds(UnitId unit) const { return positions.count(unit) != 0; }
 };

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyse/unit_map.h"
 #include "analyse/witness.h"
 #include "kerntrail/capture.h"
 #include "kerntrail/verify.h"
@@ -28,8 +29,8 @@ class SupportFinder {
 
   const Capture& capture_;
   const WitnessIndex& witness_;
-  std::unordered_map<UnitId, bool> views_;
-  std::unordered_map<UnitId, std::vector<UnitId>> inputs_, users_;
+  UnitMap<bool> views_;
+  UnitMap<std::vector<UnitId>> inputs_, users_;
 };
 
 }  // namespace kerntrail::analyse

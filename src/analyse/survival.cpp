@@ -139,7 +139,7 @@ class Carriers {
   const Pipeline& pipeline_;
   EdgeFinder& edges_;
   AttrNames names_;
-  std::unordered_map<UnitId, std::vector<const Claim*>> claims_;
+  UnitMap<std::vector<const Claim*>> claims_;
   std::map<std::pair<UnitId, SnapshotId>, std::optional<HandleView>> handles_;
 };
 

@@ -73,6 +73,11 @@ const TrueSource& TrueSources::of(UnitId unit) {
   return known_.at(unit);
 }
 
+bool TrueSources::is_being_decided(UnitId unit) const {
+  const auto found = deciding_.find(unit);
+  return found != deciding_.end() && found->second;
+}
+
 bool TrueSources::decide(UnitId unit, std::vector<UnitId>& needed) {
   deciding_[unit] = true;
   std::vector<SourceKey> sources;
@@ -80,7 +85,7 @@ bool TrueSources::decide(UnitId unit, std::vector<UnitId>& needed) {
     const auto known = known_.find(source);
     if (known != known_.end()) {
       for (const SourceKey& line : known->second.lines) add_once(sources, line);
-    } else if (deciding_.count(source) == 0) {  // else a circle of evidence: it says nothing
+    } else if (!is_being_decided(source)) {  // else a circle of evidence: it says nothing
       needed.push_back(source);
     }
   }
@@ -109,7 +114,7 @@ bool TrueSources::decide(UnitId unit, std::vector<UnitId>& needed) {
     result.wrong_at_birth = line.has_value();
     result.lines = std::move(sources);
   }
-  deciding_.erase(unit);
+  deciding_[unit] = false;
   known_.emplace(unit, std::move(result));
   return true;
 }

@@ -11,6 +11,7 @@
 #include "analyse/pass_index.h"
 #include "analyse/pipeline.h"
 #include "analyse/sources.h"
+#include "analyse/unit_map.h"
 #include "kerntrail/capture.h"
 #include "kerntrail/verify.h"
 
@@ -40,19 +41,21 @@ struct TrueSource {
 class TrueSources {
  public:
   TrueSources(const Capture& capture, const PassIndex& passes);
+  // Lasts until the next unit is asked for.
   const TrueSource& of(UnitId unit);
   // Text of a line, from whichever stack was seen to name it first; empty where none did.
   std::string_view code(const SourceKey& line) const;
 
  private:
+  bool is_being_decided(UnitId unit) const;
   bool decide(UnitId unit, std::vector<UnitId>& needed);
   void note_code(const Observation& stack);
 
   const Capture& capture_;
   const PassIndex& passes_;
   AttrId stack_trace_ = AttrId::kNone;
-  std::unordered_map<UnitId, TrueSource> known_;
-  std::unordered_map<UnitId, bool> deciding_;
+  UnitMap<TrueSource> known_;
+  UnitMap<bool> deciding_;  // true while it is
   std::unordered_map<SourceKey, TextId, SourceKeyHash> codes_;
 };
 

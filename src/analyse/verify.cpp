@@ -316,9 +316,9 @@ class Verifier {
   TrueSources sources_;
   SiteTable sites_;
   Verification result_;
-  std::unordered_map<UnitId, std::vector<const Claim*>> claims_;
+  UnitMap<std::vector<const Claim*>> claims_;
   std::map<Place, std::vector<UnitId>> line_workers_;
-  std::unordered_map<UnitId, std::uint32_t> rewrite_at_;
+  UnitMap<std::uint32_t> rewrite_at_;
 };
 
 // Every captured stage below the FX graphs, unless stages are named.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyse/unit_map.h"
 #include "kerntrail/capture.h"
 #include "kerntrail/verify.h"
 
@@ -39,9 +40,9 @@ class WitnessIndex {
 
   const Capture& capture_;
   CompileId compile_;
-  std::unordered_map<UnitId, Work> work_;
-  std::unordered_map<UnitId, std::vector<UnitId>> workers_;
-  std::unordered_map<UnitId, std::vector<UnitId>> linked_from_;  // of kernels and groups
+  UnitMap<Work> work_;
+  UnitMap<std::vector<UnitId>> workers_;
+  UnitMap<std::vector<UnitId>> linked_from_;  // of kernels and groups
   std::unordered_map<std::string_view, std::vector<UnitId>> operations_;  // by name
   std::vector<UnitId> unread_;
 };
