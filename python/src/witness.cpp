@@ -1,7 +1,6 @@
 #include "witness.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 
 #include "base/strings.h"
@@ -12,43 +11,9 @@ namespace {
 
 constexpr std::size_t kKeptPrints = 512;  // of one kernel; more are of templates that were tried and thrown away
 
-constexpr std::array<std::string_view, 8> kDoes = {"compute",  "move",  "load",    "store",
-                                                   "constant", "index", "control", "compiler_made"};
-
-struct OpRow {
-  std::string_view name;
-  Does does;
-};
-
-// What is no calculation, by the name of the operation; names of sub-blocks without their number.
-constexpr OpRow kOps[] = {{"load", Does::kLoad},
-                          {"load_seed", Does::kLoad},
-                          {"store", Does::kStore},
-                          {"store_reduction", Does::kStore},
-                          {"constant", Does::kConstant},
-                          {"identity", Does::kMove},
-                          {"index_expr", Does::kIndex},
-                          {"value_expr", Does::kIndex},
-                          {"get_index", Does::kIndex},
-                          {"set_indirect", Does::kIndex},
-                          {"indirect_indexing", Does::kIndex},
-                          {"check_bounds", Does::kIndex},
-                          {"device_assert_async", Does::kControl},
-                          {"output", Does::kControl},
-                          {"placeholder", Does::kControl}};
-
-Does does_of(std::string_view op) {
-  for (const OpRow& row : kOps) {
-    if (row.name == op) return row.does;
-  }
-  return Does::kCompute;
-}
-
 std::atomic<std::int64_t> next_serial{1};
 
 }  // namespace
-
-std::string_view does_name(Does does) { return kDoes[static_cast<std::size_t>(does)]; }
 
 Witness::Witness() : serial_(next_serial++) {}
 
@@ -81,7 +46,7 @@ std::int32_t Witness::op_of(nb::handle target) {
          name != "log10" && name != "atan2")
     name.pop_back();
   const auto [it, fresh] = by_op_.try_emplace(name, static_cast<std::int32_t>(ops_.size()));
-  if (fresh) ops_.push_back({name, does_of(name)});
+  if (fresh) ops_.push_back({name, model::does_of_op(name)});
   by_target_.emplace(target.ptr(), std::pair(nb::borrow(target), it->second));
   return it->second;
 }

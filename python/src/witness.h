@@ -16,16 +16,15 @@
 #include <vector>
 
 #include "kerntrail/capture.h"
+#include "model/loop_ops.h"
 #include "tracing.h"
 
 namespace kerntrail::probe {
 
 namespace nb = nanobind;
 
-// What a line of a kernel does. compute: a value is calculated. move: none is, the same value goes on under a name or
-// into another place. index: where something lies. compiler_made: an operation that no lowering asked for.
-enum class Does : std::uint8_t { kCompute, kMove, kLoad, kStore, kConstant, kIndex, kControl, kCompilerMade };
-std::string_view does_name(Does does);
+using model::Does;
+using model::does_name;
 
 // Who asked for an operation: a node, or (compiler_made) a line of the compiler itself.
 struct WitnessSource {

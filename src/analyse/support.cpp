@@ -85,7 +85,7 @@ SupportFinder::SupportFinder(const Capture& capture, const WitnessIndex& witness
     : capture_(capture), witness_(witness) {
   const auto target = capture.find_attr("target");
   const auto inputs = capture.find_attr("inputs");
-  if (!target || !inputs) return;
+  if (!target || !inputs || witness.empty()) return;  // nothing will be asked
   for (std::size_t i = 0; i < capture.units.size(); ++i) {
     const auto unit = id_at<UnitId>(i);
     if (capture.units[i].kind != UnitKind::kFxNode || capture.compile_of(unit) != compile) continue;

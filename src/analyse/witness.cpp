@@ -5,52 +5,20 @@
 
 #include "analyse/pipeline.h"
 #include "base/json.h"
+#include "model/loop_ops.h"
 
 namespace kerntrail::analyse {
 namespace {
 
-struct Row {
-  std::string_view name;
-  Support support;
-};
+// By Does. What nobody asked for (compiler_made) names no node.
+constexpr std::array<Support, 8> kSupport{Support::kComputes, Support::kMoves, Support::kMoves,   Support::kMoves,
+                                          Support::kConstant, Support::kIndex, Support::kControl, Support::kComputes};
 
-// What is no calculation.
-constexpr std::array<Row, 15> kOps{{{"load", Support::kMoves},
-                                    {"load_seed", Support::kMoves},
-                                    {"store", Support::kMoves},
-                                    {"store_reduction", Support::kMoves},
-                                    {"identity", Support::kMoves},
-                                    {"constant", Support::kConstant},
-                                    {"index_expr", Support::kIndex},
-                                    {"value_expr", Support::kIndex},
-                                    {"get_index", Support::kIndex},
-                                    {"set_indirect", Support::kIndex},
-                                    {"indirect_indexing", Support::kIndex},
-                                    {"check_bounds", Support::kIndex},
-                                    {"device_assert_async", Support::kControl},
-                                    {"output", Support::kControl},
-                                    {"placeholder", Support::kControl}}};
-
-constexpr std::array<Row, 8> kDoes{{{"compute", Support::kComputes},
-                                    {"compiler_made", Support::kComputes},
-                                    {"constant", Support::kConstant},
-                                    {"move", Support::kMoves},
-                                    {"load", Support::kMoves},
-                                    {"store", Support::kMoves},
-                                    {"index", Support::kIndex},
-                                    {"control", Support::kControl}}};
-
-template <std::size_t N>
-Support look_up(const std::array<Row, N>& rows, std::string_view name) {
-  for (const Row& row : rows) {
-    if (row.name == name) return row.support;
-  }
-  return Support::kComputes;
-}
+Support support_of(model::Does does) { return kSupport[static_cast<std::size_t>(does)]; }
 
 }  // namespace
 
-Support support_of_op(std::string_view op) { return look_up(kOps, op); }
+Support support_of_op(std::string_view op) { return support_of(model::does_of_op(op)); }
 
 WitnessIndex::WitnessIndex(const Capture& capture, CompileId compile) : capture_(capture), compile_(compile) {
   const auto attr = capture.find_attr("witness");
@@ -152,7 +120,8 @@ void WitnessIndex::read(UnitId unit, const Observation& seen) {
   };
   for (const base::Json& entry : json->as_array()) {
     for (const base::Json& line : entry["lines"].as_array()) {
-      const Support support = look_up(kDoes, line["does"].as_string());
+      const Support support =
+          support_of(model::does_from_name(line["does"].as_string()).value_or(model::Does::kCompute));
       note(unit, line["unit"], support);
       for (const base::Json& also : line["also"].as_array()) note(unit, also, support);
     }
