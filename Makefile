@@ -73,7 +73,8 @@ audit: setup ## Audit the reference model; writes the report and the captures in
 # ---- testing --------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup browser-notice sanitize check test-cpp test-python ## All tests; closes with ctest's and pytest's summaries
+# The library's tests run under sanitizers; compiling them a second time, optimised, is test-cpp.
+test: setup browser-notice check sanitize test-python ## All tests; closes with ctest's and pytest's summaries
 
 .PHONY: test-cpp
 test-cpp: build-cpp ## Tests of the library and the CLI
