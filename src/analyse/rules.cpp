@@ -26,6 +26,9 @@ constexpr std::array kAxes{
          "or is ambiguous; all other edges go without a tag. Where nothing was witnessed, all that the compiler says of "
          "its operations goes without one too. `--format json` has the word and its strength for every "
          "edge, strongest first here."},
+    Axis{"gate", "What stops a merge",
+         "Findings of `kerntrail gate` beside the losses above. Those that say that something is missing, torn, partial "
+         "or was not observed can't be allowed."},
 };
 
 constexpr std::array kRules{
@@ -180,6 +183,38 @@ constexpr std::array kRules{
          "records.",
          "A duplicate removed without merging its origins into the one that stays.",
          "Merge before removing, or declare the pass with kind `removes`."},
+    Rule{"gate", "coverage", "Fewer units of a stage have a field than `[[coverage]]` asks for.",
+         "`origins` on 4 of 5 operations, and `min = 1.0`.",
+         "`kerntrail drops` names the pass; copy the field there, or allow it with a reason and a day."},
+    Rule{"gate", "precision", "More claims of the compiler are contradicted by the witness than `[[verified]]` lets pass.",
+         "A kernel that names a line it does nothing for.", "`kerntrail verify` lists each one, and the pass behind it."},
+    Rule{"gate", "recall", "More of what units work for is claimed by nobody than `[[verified]]` lets pass.",
+         "A line that a kernel computes and that is not among its origins.", "`kerntrail verify` lists them as missed."},
+    Rule{"gate", "regressed", "A ratio is lower than in the baseline, or what it was measured of is no longer there.",
+         "`stack_trace` at fx_post_grad: 100 % before, 85.7 % now.",
+         "Repair it; where it is meant, `--update --force` takes the capture as the new baseline."},
+    Rule{"gate", "missing-stage", "A rule names a stage that a compile does not have.", "`kernel`, of a compile that broke off.",
+         "Correct the name, or give the rule a `backend`; a stage that should be there was not captured."},
+    Rule{"gate", "missing-field", "A rule names a field that the stage does not have.", "`origins` at fx_aten.", "Correct the name or the stage."},
+    Rule{"gate", "empty-stage", "A rule names a stage in which there is no unit.", "op_spec of a program without device operations.",
+         "Gate another program, or take the rule out: nothing was tested."},
+    Rule{"gate", "no-passes", "A rule is about what passes do, and passes were not recorded.", "`overwritten`, of a capture of level borders.",
+         "Record with `--level passes`."},
+    Rule{"gate", "no-witness", "A rule is about verified claims, and nothing was witnessed.", "A capture of level passes.",
+         "Record with `--level truth`."},
+    Rule{"gate", "no-compile", "Nothing was compiled, or nothing that the rule is about.", "A script whose model never ran.",
+         "See that the program compiles: `kerntrail info`."},
+    Rule{"gate", "not-observed", "A compile was not seen: a cache hit, or its code was generated elsewhere.",
+         "A second run with Inductor's caches on.", "Record with `kerntrail record`, which disables the caches."},
+    Rule{"gate", "torn-capture", "The capture has no end record.", "The program was killed.", "Record again."},
+    Rule{"gate", "partial-capture", "Something was lost while the capture was made.", "A hook that failed.", "`kerntrail info` says what."},
+    Rule{"gate", "hook-absent", "A hook that is needed was not there to install.", "Another torch, which renamed a function.",
+         "See `kerntrail info`; name it in `expected_absent` if nothing is lost by it."},
+    Rule{"gate", "hook-failed", "A hook could not be installed.", "An attribute that can't be set.", "See `kerntrail info`."},
+    Rule{"gate", "hook-errors", "A hook failed while the program ran.", "An object of a form that is not known.", "See `kerntrail info`, and report it."},
+    Rule{"gate", "hook-not-restored", "A hook was not put back.", "Another tool patched the same attribute.", "Take the hooks off in reverse order."},
+    Rule{"gate", "hook-silent", "A required hook never fired.", "The hook on the scheduler, in a program that compiles nothing.",
+         "See that the program goes that way."},
 };
 
 }  // namespace

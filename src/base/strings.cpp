@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
+#include <numeric>
+
 namespace kerntrail::base {
 
 std::vector<std::string_view> split_lines(std::string_view text) {
@@ -79,5 +82,68 @@ std::string_view basename(std::string_view path) {
 }
 
 bool is_valid_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  if (word.size() > 100) return best;
+  // A slip of the finger or two; of a short word at most one letter, or everything would be near it.
+  std::size_t least = word.size() < 4 ? 2 : std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < least && distance < std::max(word.size(), candidate.size())) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  if (!best.empty() || word.size() < 3) return best;
+  // Else what it is the beginning of: the shortest.
+  for (const std::string& candidate : candidates) {
+    if (candidate.starts_with(word) && (best.empty() || candidate.size() < best.size())) best = candidate;
+  }
+  return best;
+}
+
+bool matches_pattern(std::string_view text, std::string_view pattern) {
+  // Greedy with one point to fall back to: linear for one star, never exponential.
+  std::size_t t = 0;
+  std::size_t p = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t back = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      back = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++back;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
 
 }  // namespace kerntrail::base

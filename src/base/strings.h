@@ -23,5 +23,10 @@ std::string counted(std::size_t n, std::string_view noun, std::string_view plura
 // Last path component; the whole text where there is no slash.
 std::string_view basename(std::string_view path);
 bool is_valid_utf8(std::string_view text);
+// The candidate nearest to `word` by edit distance, or what it is the beginning of, where it is near enough to be
+// meant; else empty.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+// `pattern` with "*" for any rest of any length, anywhere in it.
+bool matches_pattern(std::string_view text, std::string_view pattern);
 
 }  // namespace kerntrail::base

@@ -22,7 +22,8 @@ constexpr std::string_view kClosing =
     "standard input as \"-\". Results go to standard output or to -o FILE, talk to standard error.\n\n"
     "Exit status: 0 done; 2 usage; 3 a capture can't be read or is too new, or a result can't be written;\n"
     "record returns the program's own, and 5 where the program was fine but its capture is missing or partial;\n"
-    "debugify: 1 where a pass is at fault, 3 where the program failed, 5 where something could not be judged.\n";
+    "debugify: 1 where a pass is at fault, 3 where the program failed, 5 where something could not be judged;\n"
+    "gate 1 where it fails, and 4 where the baseline is of something else.\n";
 
 std::string help() {
   std::string out(kIntroduction);
@@ -56,6 +57,7 @@ const std::vector<Verb>& verbs() {
       {"analyse", "what the report's numbers mean: how values come about, where they go, caveats of this run", run_analyse},
       {"explain", "one kernel, unit, source line or handle: its chain, where it broke, why and by whom", run_explain},
       {"verify", "whether kernels really come from what the compiler says: claims against the witness", run_verify},
+      {"gate", "may this change merge: fails where more provenance is lost than is allowed", run_gate},
       {"debugify", "runs a Python program and says what each FX pass does to provenance", run_debugify},
       {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},
       {"rules", "what the words of drops, lineage and report mean", run_rules},

@@ -32,6 +32,7 @@ int run_verify(const std::vector<std::string>& arguments, Streams& streams);
 int run_analyse(const std::vector<std::string>& arguments, Streams& streams);
 int run_explain(const std::vector<std::string>& arguments, Streams& streams);
 int run_rules(const std::vector<std::string>& arguments, Streams& streams);
+int run_gate(const std::vector<std::string>& arguments, Streams& streams);
 int run_export(const std::vector<std::string>& arguments, Streams& streams);
 int run_info(const std::vector<std::string>& arguments, Streams& streams);
 int run_selftest(const std::vector<std::string>& arguments, Streams& streams);

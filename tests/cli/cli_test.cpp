@@ -404,7 +404,7 @@ TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.exit, 0);
   for (const char* verb :
-       {"record", "audit", "report", "matrix", "lineage", "drops", "rules", "export", "info", "validate", "selftest"}) {
+       {"record", "audit", "report", "matrix", "lineage", "drops", "gate", "rules", "export", "info", "validate", "selftest"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
     const Outcome own = run({verb, "--help"});
     EXPECT_EQ(own.exit, 0) << verb;
@@ -428,6 +428,38 @@ TEST_F(Cli, UsageErrorsExitWithTwoAndSuggest) {
   EXPECT_NE(option.err.find("did you mean --format?"), std::string::npos) << option.err;
   EXPECT_EQ(run({"matrix"}).exit, 2);
   EXPECT_EQ(run({"matrix", capture(), "--format", "xml"}).exit, 2);
+}
+
+// One input for each exit code of the gate; what it judges is tested beside its sources and in tests/python.
+TEST_F(Cli, GateHasAnExitCodeForEachOutcome) {
+  const auto gate = [&](const std::string& config, std::vector<std::string> more = {}, const std::string& of = "lossy_passes") {
+    EXPECT_TRUE(base::write_file(path("kerntrail.toml"), config));
+    std::vector<std::string> arguments{"gate", capture(of), "--config", path("kerntrail.toml"), "--today", "2026-12-01"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  };
+  const std::string coverage = "[[coverage]]\nstages = \"fx_post_grad\"\nfields = \"stack_trace\"\nmin = ";
+  EXPECT_EQ(gate(coverage + "0.5").exit, 0);
+  EXPECT_EQ(gate(coverage + "1.0").exit, 1);
+  EXPECT_EQ(gate(coverage + "0.5", {}, "empty_run").exit, 1);
+  EXPECT_EQ(gate(coverage + "0.5", {"--update"}).exit, 2);
+  EXPECT_EQ(gate(coverage + "50").exit, 3);
+  EXPECT_EQ(gate(coverage + "0.5", {"--baseline", path("none.json")}).exit, 3);
+  EXPECT_EQ(gate(coverage + "0.5", {}, "no_such_case").exit, 3);
+  EXPECT_EQ(gate(coverage + "0.5", {"--baseline", path("b.json"), "--update"}).exit, 0);
+  EXPECT_EQ(gate(coverage + "0.5", {"--baseline", path("b.json")}).exit, 0);
+  EXPECT_EQ(gate(coverage + "0.5", {"--baseline", path("b.json")}, "witnessed").exit, 4);
+  for (const char* format : {"text", "json", "md", "sarif", "junit", "github"}) {
+    const Outcome main = gate(coverage + "1.0", {"--format", format});
+    EXPECT_EQ(main.exit, 1) << format;
+    EXPECT_FALSE(main.out.empty()) << format;
+    EXPECT_EQ(main.err, "") << format;
+  }
+  const Outcome beside = gate(coverage + "1.0", {"--sarif", path("g.sarif"), "--junit", path("g.xml")});
+  EXPECT_EQ(beside.out.rfind("gate failed: 1 of 4 checks failed\n", 0), 0U) << beside.out;
+  const auto sarif = base::read_file(path("g.sarif"));
+  ASSERT_TRUE(sarif);
+  EXPECT_TRUE(base::Json::parse(*sarif));
 }
 
 TEST_F(Cli, NoColoursOffATerminal) { EXPECT_EQ(run({"lineage", capture()}).out.find('\x1b'), std::string::npos); }

@@ -107,6 +107,7 @@ TEST(GoldenRules, TheDocumentIsTheTable) {
                                                        {"fate", kFates},
                                                        {"observer", 5},
                                                        {"evidence", 14},
+                                                       {"gate", 18},
                                                        {"witness", kSupports}}));
 }
 
