@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analyse/rules.h"
 #include "base/json.h"
@@ -149,15 +150,19 @@ class Writer {
     json_.end_object();
   }
 
+  // SARIF asks for each once.
   void logical(const GateFinding& v) {
+    std::set<std::pair<std::string, std::string>> seen;
     json_.key("logicalLocations").begin_array();
-    for (std::size_t i = 0; i < v.units.size() && i < kLocations; ++i) {
-      const GateUnit& unit = v.units[i];
+    for (const GateUnit& unit : v.units) {
+      const auto [written, fresh] = seen.emplace(text_of(unit.id), text_of(unit.name));
+      if (!fresh) continue;
       json_.begin_object();
-      if (!unit.name.empty()) json_.member("name", text_of(unit.name));
-      json_.member("fullyQualifiedName", text_of(unit.id));
+      if (!written->second.empty()) json_.member("name", written->second);
+      json_.member("fullyQualifiedName", written->first);
       json_.member("kind", "element");
       json_.end_object();
+      if (seen.size() >= kLocations) break;
     }
     json_.end_array();
   }

@@ -288,6 +288,12 @@ def test_every_output_says_the_same(gate, tmp_path):
     assert "covers nothing" in markdown and "ends on 2026-12-05" in markdown
 
 
+def test_contradicted_claims_in_every_output(gate, tmp_path):
+    document, *_ = outputs(gate, tmp_path, VERIFIED.format(0.99) + "min_recall = 0.99\n", capture=WITNESSED)
+    assert {f["rule"] for f in document["findings"]} == {"gate/precision", "gate/recall"}
+    assert all(f["units"] for f in document["findings"])
+
+
 def test_sarif_flows_from_the_line_through_the_stages(gate, tmp_path):
     _, run, *_ = outputs(gate, tmp_path, DROPS)
     (loss,) = [r for r in run["results"] if r["properties"].get("pass") == "pass_pattern_0" and r["properties"]["field"] == "stack_trace"]
