@@ -40,6 +40,7 @@ PUBLIC_HEADERS = {
     "options.h": "analyse",
     "verify.h": "analyse",
     "explain.h": "analyse",
+    "diff.h": "analyse",
 }
 
 # Layers that the tests of a layer may use beyond what the layer itself may: round trips need both ends.

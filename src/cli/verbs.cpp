@@ -20,7 +20,8 @@ constexpr std::string_view kIntroduction =
 constexpr std::string_view kClosing =
     "\nA capture is the file that record writes; report and the verbs after it read one: plain, .gz or .zst, or from\n"
     "standard input as \"-\". Results go to standard output or to -o FILE, talk to standard error.\n\n"
-    "Exit status: 0 done; 2 usage; 3 a capture can't be read or is too new, or a result can't be written;\n"
+    "Exit status: 0 done; 1 diff --exit-code: worse; 2 usage; 3 a capture can't be read or is too new, or a result can't\n"
+    "be written; 4 diff: the captures can't be compared;\n"
     "record returns the program's own, and 5 where the program was fine but its capture is missing or partial.\n";
 
 std::string help() {
@@ -54,6 +55,7 @@ const std::vector<Verb>& verbs() {
       {"drops", "where provenance was lost: in which pass, by which line of the compiler, and why", run_drops},
       {"explain", "one kernel, unit, source line or handle: its chain, where it broke, why and by whom", run_explain},
       {"verify", "whether kernels really come from what the compiler says: claims against the witness", run_verify},
+      {"diff", "two captures compared: what was lost, gained, moved, and by whom", run_diff},
       {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},
       {"rules", "what the words of drops, lineage and report mean", run_rules},
       {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
