@@ -152,7 +152,7 @@ struct LinkDiff {
   std::string file;  // of NEW, else of OLD
   std::int64_t line = 0, old_line = 0;  // 0: not there
   std::string code;
-  UnitPair kernels;  // one of them may be kNone: grouped otherwise
+  UnitPair kernels;  // or files of a bundle; of a group its first
   LinkRank was = LinkRank::kNone, now = LinkRank::kNone;
   std::uint32_t site = kNoIndex;  // where a unit on the way lost or lacks what would lead on, where known
 

@@ -317,10 +317,19 @@ std::uint32_t only_cause(const std::vector<Difference>& settings) {
   return cause;
 }
 
+bool has_looks(const Capture& capture, std::string_view key) {
+  const auto stage = capture.find_stage(key);
+  return stage && std::any_of(capture.snapshots.begin(), capture.snapshots.end(),
+                              [&](const Snapshot& look) { return look.stage == *stage; });
+}
+
 Expected<void> add_lineages(Analysed& side, const std::vector<std::string>& stages) {
   if (stages.empty()) return {};
   AnalysisOptions options;
   options.stages = stages;
+  // Without the kernels, their files would stand for them.
+  if (std::find(stages.begin(), stages.end(), "kernel") == stages.end() && has_looks(*side.capture, "kernel"))
+    options.stages.emplace_back("kernel");
   KERNTRAIL_TRY(side.lineages, lineages(*side.capture, options));
   return {};
 }

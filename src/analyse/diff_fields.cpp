@@ -80,23 +80,18 @@ class StageCells {
   std::unordered_map<UnitId, std::pair<std::size_t, std::size_t>> at_;
 };
 
-std::string path_of(const Drops& drops, const DropSite& site) {
-  const auto found = drops.pass_labels.find(site.pass);
-  if (site.kind != SiteKind::kPass || found == drops.pass_labels.end()) return site.title;
-  std::string out;
-  for (auto outer = found->second.within.rbegin(); outer != found->second.within.rend(); ++outer) out += *outer + " / ";
-  return out + found->second.name;
-}
-
+// As DropSite::title spells them: passes within passes, without the compiler's functions around them.
 std::set<std::string> pass_paths(const DiffSide& side) {
   const Capture& capture = *side.capture;
-  std::vector<std::string> paths(capture.passes.size());  // a parent begins before its children
+  std::vector<std::string> around(capture.passes.size());  // a parent begins before its children
   std::set<std::string> out;
   for (std::size_t i = 0; i < capture.passes.size(); ++i) {
     const Pass& pass = capture.passes[i];
-    const bool nested = has(pass.parent) && index(pass.parent) < i;
-    paths[i] = nested ? paths[index(pass.parent)] + " / " + pass.name : pass.name;
-    if (capture.graphs[index(pass.graph)].compile == side.compile) out.insert(paths[i]);
+    if (has(pass.parent) && index(pass.parent) < i) around[i] = around[index(pass.parent)];
+    const bool inner = pass.kind == PassKind::kPass && !around[i].empty();
+    const std::string path = inner ? around[i] + " / " + pass.name : pass.name;
+    if (capture.graphs[index(pass.graph)].compile == side.compile) out.insert(path);
+    if (pass.kind == PassKind::kPass && !pass.name.empty()) around[i] = path;
   }
   return out;
 }
@@ -119,7 +114,8 @@ std::string_view without_folder(std::string_view place) {
 class Fields {
  public:
   Fields(const DiffSides& sides, DiffPart& part)
-      : sides_(sides), part_(part), old_passes_(pass_paths(sides.old)), new_passes_(pass_paths(sides.now)) {}
+      : sides_(sides), part_(part), old_passes_(pass_paths(sides.old)), new_passes_(pass_paths(sides.now)),
+        parents_{parents_of(sides.old), parents_of(sides.now)} {}
 
   void compare() {
     for (const StageMatch& stage : part_.stages) {
@@ -148,7 +144,7 @@ class Fields {
     bool operator<(const Root& o) const { return std::tie(drops, unit, site) < std::tie(o.drops, o.unit, o.site); }
   };
 
-  Root root_of(const Cell& cell) {
+  Root root_of(const Cell& cell, bool in_new, const std::string& field) {
     if (const Loss* loss = cell.loss()) return {cell.drops, loss->unit, loss->site};
     if (has(cell.unit->orphan)) {
       auto& sites = orphans_[cell.drops];
@@ -158,7 +154,26 @@ class Fields {
       const auto found = sites.find(cell.unit->orphan);
       if (found != sites.end()) return {cell.drops, found->first, found->second};
     }
+    // Nothing was lost: it was never made, here or in what the unit comes from.
+    const auto from = parents_[in_new ? 1 : 0].find(cell.unit->unit);
+    if (from != parents_[in_new ? 1 : 0].end()) {
+      for (UnitId parent : from->second) {
+        const auto root = traced_.find({in_new, parent, field});
+        if (root != traced_.end()) return root->second;
+      }
+    }
     return {cell.drops, cell.unit->unit, kNoIndex};
+  }
+
+  static std::unordered_map<UnitId, std::vector<UnitId>> parents_of(const DiffSide& side) {
+    std::unordered_map<UnitId, std::vector<UnitId>> out;
+    if (side.lineage == nullptr) return out;
+    for (const LineageEdge& edge : side.lineage->edges) {
+      const UnitId from = side.lineage->nodes[edge.from].unit;
+      const UnitId to = side.lineage->nodes[edge.to].unit;
+      if (has(from) && from != to) out[to].push_back(from);
+    }
+    return out;
   }
 
   std::uint32_t site(const Drops* drops, std::uint32_t i, bool in_new) {
@@ -166,7 +181,7 @@ class Fields {
     const auto [at, added] = sites_at_.try_emplace({drops, i}, static_cast<std::uint32_t>(part_.sites.size()));
     if (!added) return at->second;
     const DropSite& from = drops->sites[i];
-    DiffSite out{in_new, path_of(*drops, from), from.subsystem, from.pattern, from.place, from.kind};
+    DiffSite out{in_new, from.title, from.subsystem, from.pattern, from.place, from.kind};
     if (from.kind == SiteKind::kPass) out.in_other = (in_new ? old_passes_ : new_passes_).count(out.path) != 0;
     // Directions of a compile have lists of their own.
     for (std::uint32_t s = 0; s < part_.sites.size(); ++s) {
@@ -202,8 +217,9 @@ class Fields {
   void changed(Change change, const Cell& lacking, const UnitPair& units, const std::string& field, std::size_t of_group,
                std::size_t affected) {
     const bool in_new = change == Change::kLost;
-    const Root root = root_of(lacking);
+    const Root root = root_of(lacking, in_new, field);
     const UnitId own = lacking.unit->unit;
+    traced_.try_emplace({in_new, own, field}, root);
     Begun& begun = begun_[root];
     if (!begun.changes.empty()) {
       const auto same = begun.changes.find(own);
@@ -401,6 +417,8 @@ class Fields {
   const DiffSides& sides_;
   DiffPart& part_;
   std::set<std::string> old_passes_, new_passes_;
+  std::unordered_map<UnitId, std::vector<UnitId>> parents_[2];  // of OLD, of NEW: by lineage
+  std::map<std::tuple<bool, UnitId, std::string>, Root> traced_;  // differences so far: side that lacks, unit, field
   const StageMatch* stage_ = nullptr;
   const StageCells* old_ = nullptr;
   const StageCells* new_ = nullptr;

@@ -37,13 +37,35 @@ LinkRank rank_of(const LineageEdge& edge) {
 
 using LineSet = std::vector<std::pair<std::uint32_t, LinkRank>>;  // by line, each once, the best rank
 
-void merge(LineSet& into, const LineSet& from, LinkRank edge) {
+// `own`: the line that the giving unit's own stack names, however it is known where the unit comes from.
+void merge(LineSet& into, const LineSet& from, LinkRank edge, std::uint32_t own = kNoIndex) {
   const std::size_t middle = into.size();
-  for (const auto& [line, rank] : from) into.emplace_back(line, std::max(rank, edge));
+  for (const auto& [line, rank] : from)
+    into.emplace_back(line, line == own ? edge : std::max(rank, edge));
   std::inplace_merge(into.begin(), into.begin() + static_cast<std::ptrdiff_t>(middle), into.end());
   into.erase(std::unique(into.begin(), into.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
              into.end());
 }
+
+// The snapshot at which a column shows each unit.
+class SnapshotTable {
+ public:
+  SnapshotTable(const DiffSide& side, std::string_view key) {
+    const Capture& capture = *side.capture;
+    const auto stage = capture.find_stage(key);
+    if (!stage) return;
+    for (SnapshotId id : capture.snapshots_of(side.compile, *stage)) {
+      for (UnitId unit : capture.snapshots[index(id)].units) at_.try_emplace(unit, id);
+    }
+  }
+  SnapshotId operator[](UnitId unit) const {
+    const auto found = at_.find(unit);
+    return found == at_.end() ? SnapshotId::kNone : found->second;
+  }
+
+ private:
+  std::unordered_map<UnitId, SnapshotId> at_;
+};
 
 // The lineage of one side with the lines that lead to each node.
 class Way {
@@ -62,13 +84,19 @@ class Way {
       line_at_[{node.file, node.line}] = static_cast<std::uint32_t>(lines_.size());
       lines_.push_back({node.file, node.name, node.line});
     }
+    note_own(side);
     for (const LineageEdge& edge : lineage_.edges) {  // by layer of `to`: what leads to `from` is complete
-      merge(sets_[edge.to], sets_[edge.from], rank_of(edge));
+      merge(sets_[edge.to], sets_[edge.from], rank_of(edge), own_[edge.from]);
       out_[edge.from].push_back(edge.to);
     }
   }
 
   const std::vector<LineRef>& lines() const { return lines_; }
+  bool shows(const std::string& stage) const {
+    const auto layer = std::find_if(lineage_.layers.begin(), lineage_.layers.end(),
+                                    [&](const LineageLayer& one) { return one.key == stage; });
+    return layer != lineage_.layers.end();
+  }
   const LineSet& lines_to(const std::string& stage, UnitId unit) const {
     static const LineSet kNothing;
     const auto found = at_.find({stage, unit});
@@ -107,7 +135,23 @@ class Way {
   }
 
  private:
+  void note_own(const DiffSide& side) {
+    const Capture& capture = *side.capture;
+    const AttrId stack = AttrNames(capture)["stack_trace"];
+    own_.assign(lineage_.nodes.size(), kNoIndex);
+    std::map<std::string, SnapshotTable> tables;
+    for (std::uint32_t i = 0; i < lineage_.nodes.size(); ++i) {
+      const LineageNode& node = lineage_.nodes[i];
+      if (!has(node.unit) || capture.units[index(node.unit)].kind != UnitKind::kFxNode) continue;
+      const std::string& key = lineage_.layers[node.layer].key;
+      const SnapshotTable& table = tables.try_emplace(key, side, key).first->second;
+      const auto named = source_of(capture, stack, node.unit, table[node.unit]);
+      if (named) own_[i] = line(capture.text(named->key.file), named->key.line);
+    }
+  }
+
   const Lineage& lineage_;
+  std::vector<std::uint32_t> own_;
   std::vector<LineRef> lines_;
   std::map<std::pair<std::string, std::int64_t>, std::uint32_t> line_at_;
   std::vector<LineSet> sets_;
@@ -171,12 +215,11 @@ class Links {
     stacks();
     part_.lines_unmatched = lines_.unmatched();
     find_causes();
-    if (!part_.stages.empty()) {
-      const StageMatch& last = part_.stages.back();
-      for (const UnitMatch& pair : last.pairs)
-        compare_sets(last.key, {pair.old_unit}, {pair.new_unit}, {pair.old_unit, pair.new_unit});
-      for (const UnitGroup& group : last.groups)
-        compare_sets(last.key, group.old_units, group.new_units, {group.old_units.front(), group.new_units.front()});
+    if (const StageMatch* last = last_stage()) {
+      for (const UnitMatch& pair : last->pairs)
+        compare_sets(last->key, {pair.old_unit}, {pair.new_unit}, {pair.old_unit, pair.new_unit});
+      for (const UnitGroup& group : last->groups)
+        compare_sets(last->key, group.old_units, group.new_units, {group.old_units.front(), group.new_units.front()});
     }
     if (sides_.old.verification != nullptr && sides_.now.verification != nullptr) compare_truth();
   }
@@ -219,26 +262,6 @@ class Links {
     }
   }
 
-  // The snapshot at which a column shows each unit.
-  class SnapshotTable {
-   public:
-    SnapshotTable(const DiffSide& side, std::string_view key) {
-      const Capture& capture = *side.capture;
-      const auto stage = capture.find_stage(key);
-      if (!stage) return;
-      for (SnapshotId id : capture.snapshots_of(side.compile, *stage)) {
-        for (UnitId unit : capture.snapshots[index(id)].units) at_.try_emplace(unit, id);
-      }
-    }
-    SnapshotId operator[](UnitId unit) const {
-      const auto found = at_.find(unit);
-      return found == at_.end() ? SnapshotId::kNone : found->second;
-    }
-
-   private:
-    std::unordered_map<UnitId, SnapshotId> at_;
-  };
-
   struct Cause {
     bool lost = false;
     std::uint32_t site = kNoIndex;
@@ -263,6 +286,14 @@ class Links {
       if (one.lost == worse && one.kernels.count(kernel) != 0 && one.lines.count(line) != 0) return one.site;
     }
     return kNoIndex;
+  }
+
+  // The last compared stage that both lineages show: kernels, or the files of their bundles.
+  const StageMatch* last_stage() const {
+    for (auto stage = part_.stages.rbegin(); stage != part_.stages.rend(); ++stage) {
+      if (old_.shows(stage->key) && new_.shows(stage->key)) return &*stage;
+    }
+    return nullptr;
   }
 
   static LineSet all_lines(const Way& way, const std::string& stage, const std::vector<UnitId>& units) {

@@ -34,6 +34,7 @@ enum Part : unsigned {
   kLeaves = 512,  // which parameters and inputs it takes; must take some
   // Not a part: nodes of other parents, or whose codes have nothing in common, are no match.
   kCareful = 256,
+  kRootless = 1024,  // not a part: only nodes without parents; what has some is grouped by them
 };
 
 struct Tier {
@@ -72,7 +73,7 @@ constexpr Tier kTiers[] = {
 };
 
 // What units that are left over have in common where they can't be told apart.
-constexpr unsigned kAlike[] = {kStrict | kUp | kDown, kStrict | kParents, kStrict | kCodes};
+constexpr unsigned kAlike[] = {kStrict | kUp | kDown, kStrict | kParents, kStrict | kCodes | kRootless};
 
 constexpr int kRestarts = 40;  // each costs a walk over both sides; beyond, the list is only walked on
 
@@ -137,6 +138,7 @@ class Side {
   std::uint64_t key(std::uint32_t i, unsigned parts) const {
     const MatchNode& node = nodes_[i];
     if ((parts & kPrior) != 0) return node.prior;
+    if ((parts & kRootless) != 0 && !node.parents.empty()) return 0;
     std::uint64_t h = hash64(node.label, parts);
     if ((parts & kStrict) != 0) h = hash64(node.strict, h);
     if ((parts & kUp) != 0) h = hash64(up_[i], h);
@@ -149,13 +151,11 @@ class Side {
       h = before_[i] == 0 && after_[i] == 0 ? 0 : hash64(after_[i], hash64(before_[i], h));
     return h;
   }
-  // Being made of nothing that is known, or used by nothing, says nothing.
+  // To be made of nothing, or used by nothing, says nothing: what is left of such a key must be more than a text.
   bool says(std::uint32_t i, unsigned parts) const {
-    if ((parts & kUp) != 0 && (parts & kDown) == 0 && nodes_[i].inputs.empty()) return (parts & ~(kUp | kStrict | kCareful)) != 0;
-    if ((parts & kDown) != 0 && (parts & kUp) == 0 && down_[i] == 0) return (parts & ~(kDown | kStrict | kCareful)) != 0;
-    if ((parts & (kUp | kDown)) == (kUp | kDown) && nodes_[i].inputs.empty() && down_[i] == 0)
-      return (parts & (kParents | kCodes | kModule | kLeaves)) != 0;
-    return true;
+    const bool up = (parts & kUp) != 0 && !nodes_[i].inputs.empty();
+    const bool down = (parts & kDown) != 0 && down_[i] != 0;
+    return (parts & (kUp | kDown)) == 0 || up || down || (parts & (kParents | kLeaves)) != 0;
   }
 
  private:
@@ -259,9 +259,11 @@ class Matcher {
     }
   }
 
-  bool agree(std::uint32_t old_place, std::uint32_t new_place) const {
+  // Where a place is all that is left to go by, to come from nothing is a difference too.
+  bool agree(std::uint32_t old_place, std::uint32_t new_place, bool by_place) const {
     const MatchNode& a = old_.node(old_place);
     const MatchNode& b = new_.node(new_place);
+    if (by_place && a.parents != b.parents) return false;
     if (!a.parents.empty() && !b.parents.empty() && a.parents != b.parents) return false;
     return !disjoint(a.codes, b.codes);
   }
@@ -273,7 +275,7 @@ class Matcher {
       if (middle - first != 1 || last - middle != 1) return;
       const std::uint32_t a = all[first].place;
       const std::uint32_t b = all[middle].place;
-      if ((tier.parts & kCareful) != 0 && !agree(a, b)) return;
+      if ((tier.parts & kCareful) != 0 && !agree(a, b, (tier.parts & kAnchors) != 0)) return;
       result_.pairs.push_back({a, b, tier.reason});
       close(a, b);
       found = true;

@@ -46,8 +46,7 @@ class Table {
 
 class Part {
  public:
-  Part(const DiffPart& part, const Diff& diff, std::string heading)
-      : part_(part), diff_(diff), h_(std::move(heading)) {}
+  Part(const DiffPart& part, std::string heading) : part_(part), h_(std::move(heading)) {}
 
   std::string text() const {
     std::string out = fields(Change::kLost) + fields(Change::kGained) + drops() + links() + qualities() + values() + truth();
@@ -82,13 +81,6 @@ class Part {
     return out;
   }
 
-  // What the evidence lays at the door of a setting.
-  std::string setting() const {
-    if (diff_.cause == kNoIndex) return {};
-    const Difference& one = diff_.settings[diff_.cause];
-    return fmt::format("; differs by {}", difference_text(one));
-  }
-
   std::string fields(Change change) const {
     const bool lost = change == Change::kLost;
     Table table(fmt::format("{} Fields {}", h_, lost ? "lost" : "gained"),
@@ -107,7 +99,7 @@ class Part {
         then = fmt::format("{} made of it: {}", base::counted(one.followers, "unit"), base::join(stages, ", "));
       }
       std::string by = one.site == kNoIndex ? fmt::format("not known ({})", one.reason) : site(one.site);
-      table.row({what, md_text(one.stage), md_codes(one.fields), by + setting(), then});
+      table.row({what, md_text(one.stage), md_codes(one.fields), by, then});
     }
     return table.text();
   }
@@ -150,7 +142,7 @@ class Part {
         std::string line = fmt::format("{} {}", md_code(fmt::format("{}:{}", link.file, link.line)), md_code(link.code));
         if (link.old_line != link.line) line += fmt::format(" (line {} in OLD)", link.old_line);
         table.row({line, unit(link.kernels), std::string(link_rank_name(link.was)), std::string(link_rank_name(link.now)),
-                   link.site == kNoIndex ? "not known" : site(link.site) + setting()});
+                   link.site == kNoIndex ? "not known" : site(link.site)});
       }
       out += table.text();
     }
@@ -163,7 +155,7 @@ class Part {
                 {"Unit", "Stage", "Field", "OLD", "NEW", "Where", "And then"});
     for (const QualityChange& one : part_.qualities) {
       table.row({unit(one.units), md_text(one.stage), md_code(one.field), std::string(quality_name(one.was)),
-                 std::string(quality_name(one.now)), one.site == kNoIndex ? "not known" : site(one.site) + setting(),
+                 std::string(quality_name(one.now)), one.site == kNoIndex ? "not known" : site(one.site),
                  one.followers == 0 ? "—" : base::counted(one.followers, "unit")});
     }
     return table.text();
@@ -262,7 +254,6 @@ class Part {
   }
 
   const DiffPart& part_;
-  const Diff& diff_;
   std::string h_;
 };
 
@@ -273,13 +264,13 @@ std::string summary(const DiffTotals& t) {
   };
   say(worse, t.fields_lost, "field", "lost");
   say(worse, t.links_worse, "link", "lost or weaker");
-  say(worse, t.drops_new, "place", "that loses anew");
-  say(worse, t.doubts_new, "value or claim", "newly in doubt");
+  say(worse, t.drops_new, "new place", "of loss");
+  say(worse, t.doubts_new, "new doubt", "about values and claims");
   say(better, t.fields_gained, "field", "gained");
   say(better, t.links_better, "link", "gained or firmer");
-  say(better, t.drops_fixed, "place", "where a loss is fixed");
-  say(better, t.doubts_gone, "value or claim", "no longer in doubt");
-  say(other, t.drops_moved, "loss", "moved to another place");
+  say(better, t.drops_fixed, "place", "of loss fixed");
+  say(better, t.doubts_gone, "doubt", "about values and claims gone");
+  say(other, t.drops_moved, "place", "of loss moved");
   std::vector<std::string> parts;
   if (!worse.empty()) parts.push_back("**Worse: " + base::join(worse, ", ") + ".**");
   if (!better.empty()) parts.push_back("**Better: " + base::join(better, ", ") + ".**");
@@ -350,7 +341,7 @@ std::string diff_markdown(const Diff& diff, const DiffNames& names) {
     if (several)
       out += fmt::format("## Compile {} ({} in OLD; {})\n\n", compile_name(part.new_compile),
                          compile_name(part.old_compile), md_text(part.matched_by));
-    out += Part(part, diff, several ? "###" : "##").text();
+    out += Part(part, several ? "###" : "##").text();
   }
   if (quiet > 0) out += fmt::format("{} without a difference; {}\n", base::counted(quiet, "compile"), kAll);
   while (out.size() > 1 && out[out.size() - 2] == '\n') out.pop_back();
