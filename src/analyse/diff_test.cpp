@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <random>
 
 #include "analyse/match.h"
@@ -486,6 +488,68 @@ TEST(DiffComparable, OneSettingIsTheCauseSeveralAreNone) {
   EXPECT_EQ(one.settings.size(), 2U);
   EXPECT_EQ(need(base, with({{"cpu_backend", "triton"}, {"other", "1"}})).cause, kNoIndex);
   EXPECT_EQ(need(base, with({{"cpu_backend", "cpp"}, {"program", "b.py"}})).cause, kNoIndex);
+}
+
+// A long chain of blocks: `blocks` times four nodes, at two stages, with operations and kernels.
+Capture long_run(std::size_t blocks, bool other) {
+  CaptureBuilder b(Settings{{"level", "passes"}});
+  const CompileId compile = b.compile("inductor");
+  const GraphId pre = b.graph(compile, "fx");
+  const GraphId post = b.graph(compile, "fx", "inference");
+  const GraphId ir = b.graph(compile, "ir", "inference");
+  const GraphId kernels = b.graph(compile, "kernel", "inference");
+  const char* const kTargets[] = {"linear", "relu", "mul", "add"};
+  std::vector<UnitId> traced;
+  std::vector<Seen> seen;
+  const auto chain = [&](GraphId graph, bool aten, std::vector<UnitId>& units) {
+    seen.clear();
+    for (std::size_t i = 0; i < blocks * 4; ++i) {
+      units.push_back(b.unit(graph, UnitKind::kFxNode));
+      Seen s = b.seen(units.back());
+      s.text("name", fmt::format("{}{}", other ? "n" : "v", i)).text("op", "call_function").text("target", kTargets[i % 4]);
+      s.refs("inputs", i == 0 ? std::vector<UnitId>{} : std::vector<UnitId>{units[i - 1]}, "list");
+      s.stack("model.py", static_cast<std::int64_t>(10 + i % 4 + (other ? 3 : 0)), fmt::format("x = f{}(x)", i % 4));
+      if (aten) s.from_node("[]", {traced[i]});
+      seen.push_back(s);
+    }
+    b.snapshot(aten ? "fx_post_grad" : "fx_pre_grad", graph, seen);
+  };
+  std::vector<UnitId> nodes;
+  chain(pre, false, traced);
+  chain(post, true, nodes);
+  std::vector<UnitId> operations, made;
+  seen.clear();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    operations.push_back(b.unit(ir, UnitKind::kOperation));
+    seen.push_back(b.seen(operations.back()).text("name", fmt::format("op{}", i)).refs("origins", {nodes[i]}).ref("origin_node", nodes[i]));
+  }
+  b.snapshot("ir_pre_pass", ir, seen);
+  seen.clear();
+  const std::size_t fused = other ? 3 : 2;
+  for (std::size_t i = 0; i < operations.size(); i += fused) {
+    const std::size_t n = std::min(fused, operations.size() - i);
+    const UnitId kernel = b.unit(kernels, UnitKind::kKernel);
+    b.recorder().link("define_kernel", {operations.begin() + static_cast<std::ptrdiff_t>(i), operations.begin() + static_cast<std::ptrdiff_t>(i + n)}, {kernel});
+    b.recorder().claim(kernel, "compiler", "origins", {nodes.begin() + static_cast<std::ptrdiff_t>(i), nodes.begin() + static_cast<std::ptrdiff_t>(i + n)});
+    seen.push_back(b.seen(kernel).text("name", fmt::format("k{}", i)));
+  }
+  b.snapshot("kernel", kernels, seen);
+  return b.finish();
+}
+
+// KERNTRAIL_DIFF_BLOCKS=7000 is 98,000 units on one side, 93,000 on the other.
+TEST(DiffPairs, ALongChainIsMatchedThroughout) {
+  const char* blocks = std::getenv("KERNTRAIL_DIFF_BLOCKS");
+  const std::size_t n = blocks == nullptr ? 500 : std::stoul(blocks);
+  const Capture old = long_run(n, false);
+  const Capture now = long_run(n, true);
+  const auto begin = std::chrono::steady_clock::now();
+  const Diff result = need(old, now);
+  RecordProperty("milliseconds", static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count()));
+  ASSERT_EQ(result.parts.size(), 1U);
+  EXPECT_EQ(result.totals.matched, n * 12);
+  EXPECT_EQ(result.totals.only_old + result.totals.only_new, 0U);
+  EXPECT_FALSE(result.totals.worse());
 }
 
 analyse::MatchNode plain(std::uint64_t label, std::vector<std::uint32_t> inputs) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <ostream>
 
 #include "cli/common.h"
@@ -51,6 +52,9 @@ int run_diff(const std::vector<std::string>& arguments, Streams& streams) {
   if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
   if (old.capture == "-" && now.capture == "-")
     return refuse("diff", {ErrorCode::kUsage, "only one of the two captures can come from standard input"}, streams);
+  std::error_code ignored;
+  if (!now.output.empty() && std::filesystem::equivalent(now.output, old.capture, ignored))
+    return refuse("diff", {ErrorCode::kUsage, "-o names OLD itself; name another file for the result"}, streams);
   const auto before = load(old, "diff", streams);
   if (!before) return refuse("diff", before.error(), streams);
   const auto after = load(now, "diff", streams);
