@@ -43,6 +43,7 @@ PUBLIC_HEADERS = {
     "verify.h": "analyse",
     "explain.h": "analyse",
     "analysis.h": "analyse",
+    "diff.h": "analyse",
 }
 
 # Layers that the tests of a layer may use beyond what the layer itself may: round trips need both ends.

@@ -23,7 +23,8 @@ constexpr std::string_view kClosing =
     "Exit status: 0 done; 2 usage; 3 a capture can't be read or is too new, or a result can't be written;\n"
     "record returns the program's own, and 5 where the program was fine but its capture is missing or partial;\n"
     "debugify: 1 where a pass is at fault, 3 where the program failed, 5 where something could not be judged;\n"
-    "gate 1 where it fails, and 4 where the baseline is of something else.\n";
+    "gate: 1 where it fails, 4 where the baseline is of something else; diff: 4 where the captures can't be compared,\n"
+    "1 with --exit-code where something got worse.\n";
 
 std::string help() {
   std::string out(kIntroduction);
@@ -59,6 +60,7 @@ const std::vector<Verb>& verbs() {
       {"verify", "whether kernels really come from what the compiler says: claims against the witness", run_verify},
       {"gate", "may this change merge: fails where more provenance is lost than is allowed", run_gate},
       {"debugify", "runs a Python program and says what each FX pass does to provenance", run_debugify},
+      {"diff", "two captures compared: what was lost, gained, moved, and by whom", run_diff},
       {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},
       {"rules", "what the words of drops, lineage and report mean", run_rules},
       {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},

@@ -28,6 +28,7 @@ int run_report(const std::vector<std::string>& arguments, Streams& streams);
 int run_matrix(const std::vector<std::string>& arguments, Streams& streams);
 int run_lineage(const std::vector<std::string>& arguments, Streams& streams);
 int run_drops(const std::vector<std::string>& arguments, Streams& streams);
+int run_diff(const std::vector<std::string>& arguments, Streams& streams);
 int run_verify(const std::vector<std::string>& arguments, Streams& streams);
 int run_analyse(const std::vector<std::string>& arguments, Streams& streams);
 int run_explain(const std::vector<std::string>& arguments, Streams& streams);

@@ -116,6 +116,42 @@ TEST_F(Cli, DropsNamesPassesAndLines) {
   EXPECT_EQ(run({"drops", capture(), "--by", "kernel"}).exit, 2);
 }
 
+TEST_F(Cli, DiffComparesRefusesAndForces) {
+  const std::string data = std::string(KERNTRAIL_SOURCE_DIR) + "/tests/data/captures/";
+  const std::string seed = data + "reference_seed.ndjson.gz";
+  const std::string full = data + "reference_full.ndjson.gz";
+  const Outcome repaired = run({"diff", seed, full});
+  EXPECT_EQ(repaired.exit, 0) << repaired.err;
+  EXPECT_EQ(repaired.err, "");
+  EXPECT_NE(repaired.out.find("**Better: 16 fields gained"), std::string::npos) << repaired.out;
+  EXPECT_NE(repaired.out.find("setting metadata: `seed` → `full`"), std::string::npos) << repaired.out;
+  EXPECT_EQ(run({"diff", seed, full, "--exit-code"}).exit, 0);
+  const Outcome broken = run({"diff", full, seed, "--exit-code"});
+  EXPECT_EQ(broken.exit, 1);
+  EXPECT_NE(broken.out.find("**Worse: 16 fields lost"), std::string::npos) << broken.out;
+  EXPECT_EQ(run({"diff", full, seed}).exit, 0);
+  const Outcome unlike = run({"diff", seed, capture("stock_training")});
+  EXPECT_EQ(unlike.exit, 4);
+  EXPECT_EQ(unlike.out, "");
+  for (const char* code : {"  capture-level: ", "  backend: ", "  model: ", "  partial: ", "--force"})
+    EXPECT_NE(unlike.err.find(code), std::string::npos) << code << unlike.err;
+  const Outcome forced = run({"diff", seed, capture("stock_training"), "--force", "--format", "json"});
+  EXPECT_EQ(forced.exit, 0) << forced.err;
+  const auto json = base::Json::parse(forced.out);
+  ASSERT_TRUE(json);
+  EXPECT_FALSE((*json)["comparable"].as_bool(true));
+  EXPECT_NE(run({"diff", seed, capture("stock_training"), "--force"}).out.find("**These captures are not comparable"), std::string::npos);
+  EXPECT_EQ(run({"diff", seed}).exit, 2);
+  EXPECT_EQ(run({"diff", "-", "-"}).exit, 2);
+  EXPECT_EQ(run({"diff", seed, path("nothing.ndjson")}).exit, 3);
+  EXPECT_EQ(run({"diff", seed, full, "--stages", "no_such"}).exit, 2);
+  const Outcome stages = run({"diff", seed, full, "--stages", "fx_pre_grad,fx_joint"});
+  EXPECT_NE(stages.out.find("**No field, link or truth was lost or gained.**"), std::string::npos) << stages.out;
+  const Outcome piped = run({"diff", "-", full, "-o", path("sub/diff.md")}, seed);
+  EXPECT_EQ(piped.exit, 0) << piped.err;
+  EXPECT_TRUE(base::read_file(path("sub/diff.md")));
+}
+
 TEST_F(Cli, IntentsOfTheUserAreDeclaredNotLost) {
   ASSERT_TRUE(base::write_file(path("mine.json"), R"({"version":1,"intents":[
       {"pass":"pattern_matcher","kind":"remaps","reason":"attention has no line","pattern":"_sfdp_pattern_1"},
@@ -404,7 +440,7 @@ TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.exit, 0);
   for (const char* verb :
-       {"record", "audit", "report", "matrix", "lineage", "drops", "gate", "rules", "export", "info", "validate", "selftest"}) {
+       {"record", "audit", "report", "matrix", "lineage", "drops", "analyse", "explain", "verify", "diff", "gate", "debugify", "rules", "export", "info", "validate", "selftest"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
     const Outcome own = run({verb, "--help"});
     EXPECT_EQ(own.exit, 0) << verb;

@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "cases.h"
 #include "invariants.h"
+#include "read/capture_reader.h"
+#include "render/diff_text.h"
 #include "render/drops_markdown.h"
 #include "render/json_output.h"
 #include "render/markdown.h"
@@ -82,6 +84,40 @@ TEST_P(Golden, EveryFormatIsAsKept) {
     const auto kept = base::read_file(folder + name);
     ASSERT_TRUE(kept) << kept.error().text();
     EXPECT_EQ(content, *kept) << folder << name;
+  }
+}
+
+// Two captures compared: the reference model under both metadata rules, and two that are not comparable, in both orders.
+TEST(GoldenDiff, EveryFormatIsAsKept) {
+  const std::string root = std::string(KERNTRAIL_SOURCE_DIR) + "/tests/";
+  const auto load = [&](const std::string& name) { return need(read::read_capture(root + name)); };
+  const struct {
+    const char* name;
+    const char* old;
+    const char* now;
+  } kPairs[] = {{"reference_repaired", "data/captures/reference_seed.ndjson.gz", "data/captures/reference_full.ndjson.gz"},
+                {"reference_broken", "data/captures/reference_full.ndjson.gz", "data/captures/reference_seed.ndjson.gz"},
+                {"unlike", "golden/stock_training/capture.ndjson", "data/captures/mlp.ndjson"},
+                {"hostile", "data/captures/hostile.ndjson", "data/captures/mlp.ndjson"}};
+  const char* update = std::getenv("KERNTRAIL_UPDATE_GOLDEN");
+  for (const auto& pair : kPairs) {
+    const Capture old = load(pair.old);
+    const Capture now = load(pair.now);
+    const Diff result = need(diff(old, now));
+    const render::DiffNames names{"old.ndjson", "new.ndjson"};
+    const std::map<std::string, std::string> files{{".md", render::diff_markdown(result, names)},
+                                                   {".json", render::diff_json(result, names)}};
+    EXPECT_EQ(files.at(".json"), render::diff_json(need(diff(old, now)), names));
+    EXPECT_EQ(files.at(".md").find('\x1b'), std::string::npos);
+    for (const auto& [suffix, content] : files) {
+      const std::string path = root + "golden/diff/" + pair.name + suffix;
+      if (update != nullptr && std::string_view(update) == "1") {
+        ASSERT_TRUE(base::write_file(path, content));
+      }
+      const auto kept = base::read_file(path);
+      ASSERT_TRUE(kept) << kept.error().text();
+      EXPECT_EQ(content, *kept) << path;
+    }
   }
 }
 

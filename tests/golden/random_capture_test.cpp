@@ -9,6 +9,7 @@
 #include "capture_builder.h"
 #include "invariants.h"
 #include "model/capture_fixtures.h"
+#include "render/diff_text.h"
 #include "render/drops_markdown.h"
 #include "render/json_output.h"
 #include "render/markdown.h"
@@ -215,12 +216,42 @@ RC_GTEST_PROP(RandomCapture, EveryOutputHoldsItsPromises, ()) {
     expect_tables_hold(render::drops_markdown(*lost, by, capture_state(capture)));
     RC_ASSERT(base::Json::parse(render::drops_json(*lost, by, capture_state(capture))).has_value());
   }
+  const auto self = diff(capture, capture);
+  RC_ASSERT(self.has_value());
+  RC_ASSERT(self->totals.same());
+  RC_ASSERT(self->totals.only_old + self->totals.only_new == 0U);
   const auto raw = render::raw_export(capture);
   RC_ASSERT(raw.has_value());
   const auto parsed = base::Json::parse(*raw);
   RC_ASSERT(parsed.has_value());
   RC_ASSERT(!render::render_summary(capture, {}).empty());
   RC_ASSERT(!::testing::Test::HasFailure());
+}
+
+// Two random runs have nothing to do with each other: whatever is found, it adds up and is told safely.
+RC_GTEST_PROP(RandomCapture, AnyTwoCanBeCompared, ()) {
+  const Capture old = RandomRun().make();
+  const Capture now = RandomRun().make();
+  const auto result = diff(old, now);
+  RC_ASSERT(result.has_value());
+  for (const DiffPart& part : result->parts) {
+    for (const StageMatch& stage : part.stages) {
+      std::size_t old_units = stage.pairs.size() + stage.only_old.size();
+      std::size_t new_units = stage.pairs.size() + stage.only_new.size();
+      for (const UnitGroup& group : stage.groups) {
+        old_units += group.old_units.size();
+        new_units += group.new_units.size();
+      }
+      RC_ASSERT(old_units == stage.old_total);
+      RC_ASSERT(new_units == stage.new_total);
+    }
+  }
+  const render::DiffNames names{"old|`\x1b", "new"};
+  const std::string markdown = render::diff_markdown(*result, names);
+  expect_tables_hold(markdown);
+  RC_ASSERT(markdown.find('\x1b') == std::string::npos);
+  RC_ASSERT(base::Json::parse(render::diff_json(*result, names)).has_value());
+  RC_ASSERT(render::unlike_text(result->unlike).find('\x1b') == std::string::npos);
 }
 
 // Records that no probe would write: looks at foreign units, births in cycles, passes that never end.
@@ -235,6 +266,10 @@ TEST(RandomRecords, LostProvenanceAddsUpWhateverTheRecords) {
     ASSERT_TRUE(lost) << lost.error().text();
     testing::expect_drops(capture);
     expect_tables_hold(render::drops_markdown(*lost, DropGrouping::kPass, capture_state(capture)));
+    const auto self = diff(capture, capture);
+    ASSERT_TRUE(self) << self.error().text();
+    EXPECT_TRUE(self->totals.same());
+    expect_tables_hold(render::diff_markdown(*self, {"old", "new"}));
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
 }
