@@ -57,7 +57,7 @@ const std::vector<Verb>& verbs() {
       {"explain", "one kernel, unit, source line or handle: its chain, where it broke, why and by whom", run_explain},
       {"verify", "whether kernels really come from what the compiler says: claims against the witness", run_verify},
       {"debugify", "runs a Python program and says what each FX pass does to provenance", run_debugify},
-      {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},
+      {"export", "the capture in another format: torch's node mappings, CSV tables, the reference audit's JSON", run_export},
       {"rules", "what the words of drops, lineage and report mean", run_rules},
       {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
       {"validate", "checks a capture file: every record, reference and digest", run_validate},
