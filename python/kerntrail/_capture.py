@@ -21,8 +21,9 @@ _open: Capture | None = None
 class Capture:
     """One open capture. `close()` takes the hooks away and ends the file; it may be called more than once."""
 
-    def __init__(self, path: str, session: Any) -> None:
+    def __init__(self, path: str, session: Any, gives_way: bool = False) -> None:
         self.path = path
+        self.gives_way = gives_way
         self._session = session
 
     def close(self) -> None:
@@ -66,11 +67,13 @@ def open_capture(
     timing: bool = False,
     settings: dict[str, str] | None = None,
     fail: list[tuple[str, str]] | None = None,
+    gives_way: bool = False,
 ) -> Capture:
     """Opens a capture for the whole process. Raises before anything is patched:
 
     ValueError for an unknown level or source; RuntimeError while another capture is open; OSError when the file
-    exists (and `replace` is false) or can't be written. `fail` makes hooks throw, for tests.
+    exists (and `replace` is false) or can't be written. `fail` makes hooks throw, for tests. One that `gives_way` is ended
+    by the next that is opened.
     """
     global _open
     if level not in LEVELS:
@@ -81,6 +84,9 @@ def open_capture(
 
     from kerntrail import __version__, _native
 
+    before = _open
+    if before is not None and before.gives_way:
+        before.close()
     with _lock:
         if _open is not None:
             raise RuntimeError(f"a capture is already open, writing {_open.path}; end it before you open another")
@@ -99,7 +105,7 @@ def open_capture(
             working_directory=_as_prefixes([os.getcwd()])[0],
             fail=fail or [],
         )
-        _open = Capture(os.fspath(path), session)
+        _open = Capture(os.fspath(path), session, gives_way)
     session.install_hooks()
     return _open
 

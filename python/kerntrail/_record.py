@@ -5,12 +5,13 @@ from __future__ import annotations
 import builtins
 import os
 import runpy
-import shutil
 import sys
 import threading
 import types
 import warnings
 from typing import Any
+
+from kerntrail._binary import find_binary
 
 EXIT_USAGE = 2
 EXIT_PARTIAL = 5  # the program was fine, its capture is missing or partial
@@ -37,8 +38,7 @@ def main(argv: list[str]) -> int:
 
 
 def _run_binary(argv: list[str]) -> int:
-    beside = os.path.join(os.path.dirname(sys.executable), "kerntrail")
-    binary = beside if os.path.exists(beside) else shutil.which("kerntrail")
+    binary = find_binary()
     if not binary:
         return _fail("the kerntrail program is neither beside this interpreter nor on PATH; only `record` and `debugify` work without it")
     os.execv(binary, ["kerntrail", *argv])

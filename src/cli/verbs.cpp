@@ -61,7 +61,7 @@ const std::vector<Verb>& verbs() {
       {"gate", "may this change merge: fails where more provenance is lost than is allowed", run_gate},
       {"debugify", "runs a Python program and says what each FX pass does to provenance", run_debugify},
       {"diff", "two captures compared: what was lost, gained, moved, and by whom", run_diff},
-      {"export", "the capture in another format (raw: the reference audit's JSON)", run_export},
+      {"export", "the capture in another format: torch's node mappings, CSV tables, the reference audit's JSON", run_export},
       {"rules", "what the words of drops, lineage and report mean", run_rules},
       {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
       {"validate", "checks a capture file: every record, reference and digest", run_validate},
