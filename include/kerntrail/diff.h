@@ -35,13 +35,13 @@ std::vector<Difference> differing_settings(const Capture& old, const Capture& no
 
 // Why two units are held to be the same one, strongest first.
 enum class MatchReason : std::uint8_t {
-  kSameUnit,    // the pair was matched at an earlier stage, and both live on
-  kStructure,   // same op and type, made of the same, used by the same
-  kInputs,      // same op, made of the same
-  kUsers,       // same op, used by the same
-  kLineage,     // same op, comes from matched units of the stage before
+  kSameUnit,  // the pair was matched at an earlier stage, and both live on
+  kStructure,  // same op and type, made of the same, used by the same
+  kInputs,  // same op, made of the same
+  kUsers,  // same op, used by the same
+  kLineage,  // same op, comes from matched units of the stage before
   kSourceLine,  // same op, same code text of the source line
-  kPosition,    // same op, the only one between the same matched neighbours
+  kPosition,  // same op, the only one between the same matched neighbours
 };
 inline constexpr std::size_t kMatchReasons = 7;
 std::string_view match_reason_name(MatchReason v);  // "same-unit", "structure", ...
@@ -106,11 +106,11 @@ struct FieldChange {
 };
 
 enum class DropChange : std::uint8_t {
-  kNew,      // NEW loses what OLD had
-  kFixed,    // OLD lost what NEW has
-  kMoved,    // both lose it, in another pass or at another border
+  kNew,  // NEW loses what OLD had
+  kFixed,  // OLD lost what NEW has
+  kMoved,  // both lose it, in another pass or at another border
   kShifted,  // both lose it in the same pass, at another line
-  kApart,    // NEW loses it on a unit that has no counterpart in OLD, or that is grouped otherwise
+  kApart,  // NEW loses it on a unit that has no counterpart in OLD, or that is grouped otherwise
 };
 std::string_view drop_change_name(DropChange v);  // "new", "fixed", "moved", "shifted", "apart"
 
@@ -142,8 +142,8 @@ struct ValueChange {
 // How a source line leads to a kernel, best first.
 enum class LinkRank : std::uint8_t {
   kRecorded,  // through what the compiler itself keeps
-  kSeen,      // partly only through what was seen from outside: a birth, a witness
-  kDerived,   // partly through equal lines or neighbours
+  kSeen,  // partly only through what was seen from outside: a birth, a witness
+  kDerived,  // partly through equal lines or neighbours
   kNone,
 };
 std::string_view link_rank_name(LinkRank v);  // "recorded", "seen", "derived", "none"
@@ -196,18 +196,18 @@ struct DiffTotals {
   std::size_t links_worse = 0, links_better = 0;
   std::size_t drops_new = 0, drops_fixed = 0, drops_moved = 0;  // places
   std::size_t doubts_new = 0, doubts_gone = 0;  // qualities, contradictions
-  std::size_t matched = 0, ambiguous = 0, only_old = 0, only_new = 0;  // counted over stages; ambiguous: of NEW, all groups
+  std::size_t matched = 0, ambiguous = 0, only_old = 0,
+              only_new = 0;  // counted over stages; ambiguous: of NEW, all groups
 
   bool worse() const { return fields_lost + links_worse + drops_new + doubts_new > 0; }
-  bool same() const {
-    return !worse() && fields_gained + links_better + drops_fixed + drops_moved + doubts_gone == 0;
-  }
+  bool same() const { return !worse() && fields_gained + links_better + drops_fixed + drops_moved + doubts_gone == 0; }
 };
 
 struct Diff {
   std::vector<Difference> unlike;  // incomparable(): compared all the same
   std::vector<Difference> settings;
-  // Of `settings`, the only one that can matter; kNoIndex where there is none or are several: then no setting is blamed.
+  // Of `settings`, the only one that can matter; kNoIndex where there is none or are several: then no setting is
+  // blamed.
   std::uint32_t cause = kNoIndex;
   std::vector<DiffPart> parts;
   std::vector<CompileId> only_old, only_new;

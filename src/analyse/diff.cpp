@@ -64,7 +64,8 @@ class CompileMatcher {
     by_key([](const CompileSketch& s) { return s.ops; }, "equal graphs");
     by_likeness(true, "the same compile id, similar graphs");
     by_likeness(false, "similar graphs");
-    std::sort(pairs_.begin(), pairs_.end(), [](const auto& a, const auto& b) { return a.first.second < b.first.second; });
+    std::sort(pairs_.begin(), pairs_.end(),
+              [](const auto& a, const auto& b) { return a.first.second < b.first.second; });
     return std::move(pairs_);
   }
 

@@ -114,7 +114,10 @@ std::string_view without_folder(std::string_view place) {
 class Fields {
  public:
   Fields(const DiffSides& sides, DiffPart& part)
-      : sides_(sides), part_(part), old_passes_(pass_paths(sides.old)), new_passes_(pass_paths(sides.now)),
+      : sides_(sides),
+        part_(part),
+        old_passes_(pass_paths(sides.old)),
+        new_passes_(pass_paths(sides.now)),
         parents_{parents_of(sides.old), parents_of(sides.now)} {}
 
   void compare() {
@@ -214,8 +217,8 @@ class Fields {
   }
 
   // Where a difference begins, or what it follows from. `lacking`: of the side without the field.
-  void changed(Change change, const Cell& lacking, const UnitPair& units, const std::string& field, std::size_t of_group,
-               std::size_t affected) {
+  void changed(Change change, const Cell& lacking, const UnitPair& units, const std::string& field,
+               std::size_t of_group, std::size_t affected) {
     const bool in_new = change == Change::kLost;
     const Root root = root_of(lacking, in_new, field);
     const UnitId own = lacking.unit->unit;
@@ -280,7 +283,8 @@ class Fields {
       moved.order = moved_.size();
     }
     if (moved.units == units) {
-      if (std::find(moved.fields.begin(), moved.fields.end(), field) == moved.fields.end()) moved.fields.push_back(field);
+      if (std::find(moved.fields.begin(), moved.fields.end(), field) == moved.fields.end())
+        moved.fields.push_back(field);
     } else {
       moved.followers.insert(units.new_unit);
     }
@@ -343,8 +347,8 @@ class Fields {
                      std::size_t affected, bool only_dropped) {
     for (const Cell& cell : side) {
       if (cell.has() || (only_dropped && cell.unit->reason != Reason::kDropped)) continue;
-      const UnitPair units = change == Change::kLost ? UnitPair{UnitId::kNone, cell.unit->unit}
-                                                     : UnitPair{cell.unit->unit, UnitId::kNone};
+      const UnitPair units =
+          change == Change::kLost ? UnitPair{UnitId::kNone, cell.unit->unit} : UnitPair{cell.unit->unit, UnitId::kNone};
       changed(change, cell, units, field, change == Change::kLost ? group.new_units.size() : group.old_units.size(),
               affected);
       return;
@@ -386,7 +390,8 @@ class Fields {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> moved_at;
     std::vector<const std::pair<const std::tuple<std::uint32_t, std::uint32_t, UnitId, UnitId>, Moved>*> order;
     for (const auto& one : moved_) order.push_back(&one);
-    std::sort(order.begin(), order.end(), [](const auto* x, const auto* y) { return x->second.order < y->second.order; });
+    std::sort(order.begin(), order.end(),
+              [](const auto* x, const auto* y) { return x->second.order < y->second.order; });
     for (const auto* one : order) {
       const auto& [old_site, new_site, was, now] = one->first;
       const auto [found, added] = moved_at.try_emplace({old_site, new_site}, part_.drops.size());

@@ -32,7 +32,8 @@ struct LineRef {
 
 LinkRank rank_of(const LineageEdge& edge) {
   if (edge.strength == Strength::kDerived) return LinkRank::kDerived;
-  return edge.evidence == Evidence::kBirth || edge.evidence == Evidence::kWitness ? LinkRank::kSeen : LinkRank::kRecorded;
+  return edge.evidence == Evidence::kBirth || edge.evidence == Evidence::kWitness ? LinkRank::kSeen
+                                                                                  : LinkRank::kRecorded;
 }
 
 using LineSet = std::vector<std::pair<std::uint32_t, LinkRank>>;  // by line, each once, the best rank
@@ -40,8 +41,7 @@ using LineSet = std::vector<std::pair<std::uint32_t, LinkRank>>;  // by line, ea
 // `own`: the line that the giving unit's own stack names, however it is known where the unit comes from.
 void merge(LineSet& into, const LineSet& from, LinkRank edge, std::uint32_t own = kNoIndex) {
   const std::size_t middle = into.size();
-  for (const auto& [line, rank] : from)
-    into.emplace_back(line, line == own ? edge : std::max(rank, edge));
+  for (const auto& [line, rank] : from) into.emplace_back(line, line == own ? edge : std::max(rank, edge));
   std::inplace_merge(into.begin(), into.begin() + static_cast<std::ptrdiff_t>(middle), into.end());
   into.erase(std::unique(into.begin(), into.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
              into.end());
@@ -237,8 +237,10 @@ class Links {
         const SnapshotTable new_at(sides_.now, stage.key);
         for (const UnitMatch& match : stage.pairs) {
           if (sides_.now.capture->units[index(match.new_unit)].kind != UnitKind::kFxNode) break;
-          const auto a = source_of(*sides_.old.capture, old_names["stack_trace"], match.old_unit, old_at[match.old_unit]);
-          const auto b = source_of(*sides_.now.capture, new_names["stack_trace"], match.new_unit, new_at[match.new_unit]);
+          const auto a =
+              source_of(*sides_.old.capture, old_names["stack_trace"], match.old_unit, old_at[match.old_unit]);
+          const auto b =
+              source_of(*sides_.now.capture, new_names["stack_trace"], match.new_unit, new_at[match.new_unit]);
           if (!a || !b) continue;
           const std::string old_file(sides_.old.capture->text(a->key.file));
           const std::string new_file(sides_.now.capture->text(b->key.file));
@@ -254,8 +256,13 @@ class Links {
               ++part_.values[at->second].followers;
               continue;
             }
-            part_.values.push_back({stage.key, {match.old_unit, match.new_unit}, fmt::format("{}:{}", old_file, a->key.line),
-                                    fmt::format("{}:{}", new_file, b->key.line), a->code, b->code, 0});
+            part_.values.push_back({stage.key,
+                                    {match.old_unit, match.new_unit},
+                                    fmt::format("{}:{}", old_file, a->key.line),
+                                    fmt::format("{}:{}", new_file, b->key.line),
+                                    a->code,
+                                    b->code,
+                                    0});
           }
         }
       }
@@ -277,7 +284,8 @@ class Links {
       const UnitId lacking = lost ? change.units.new_unit : change.units.old_unit;
       const UnitId having = lost ? change.units.old_unit : change.units.new_unit;
       if (!has(having)) continue;
-      causes_.push_back({lost, change.site, (lost ? new_ : old_).becomes(lacking), (lost ? old_ : new_).lines_of(having)});
+      causes_.push_back(
+          {lost, change.site, (lost ? new_ : old_).becomes(lacking), (lost ? old_ : new_).lines_of(having)});
     }
   }
 
@@ -302,8 +310,8 @@ class Links {
     return out;
   }
 
-  void compare_sets(const std::string& stage, const std::vector<UnitId>& old_units, const std::vector<UnitId>& new_units,
-                    const UnitPair& shown) {
+  void compare_sets(const std::string& stage, const std::vector<UnitId>& old_units,
+                    const std::vector<UnitId>& new_units, const UnitPair& shown) {
     std::map<std::uint32_t, std::pair<LinkRank, LinkRank>> ranks;  // by NEW's line
     for (const auto& [line, rank] : all_lines(old_, stage, old_units)) {
       if (lines_.to_new(line) != kNoIndex)
@@ -319,7 +327,8 @@ class Links {
         continue;
       }
       const LineRef& now = new_.lines()[line];
-      LinkDiff out{now.file, now.line, old_.lines()[lines_.to_old(line)].line, now.code, shown, rank.first, rank.second};
+      LinkDiff out{now.file,   now.line,   old_.lines()[lines_.to_old(line)].line, now.code, shown,
+                   rank.first, rank.second};
       out.site = out.worse() ? cause(true, shown.new_unit, lines_.to_old(line)) : cause(false, shown.old_unit, line);
       part_.links.push_back(std::move(out));
     }

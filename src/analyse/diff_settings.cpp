@@ -139,7 +139,8 @@ void check_model(const Capture& old, const Capture& now, std::vector<Difference>
                        files.empty() ? "no known file" : base::join(files, ", "));
   };
   if (ops < kSameModel) {
-    out.push_back({"model", fmt::format("the graphs that enter the compiler: {:.0f} % of their nodes do the same", ops * 100),
+    out.push_back({"model",
+                   fmt::format("the graphs that enter the compiler: {:.0f} % of their nodes do the same", ops * 100),
                    text(a), text(b)});
   } else if (codes < kSameModel && !shares_file && !a.files.empty() && !b.files.empty()) {
     out.push_back({"model", fmt::format("the source files: {:.0f} % of their lines are the same", codes * 100), text(a),

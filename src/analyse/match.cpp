@@ -10,7 +10,8 @@
 namespace kerntrail {
 
 std::string_view match_reason_name(MatchReason v) {
-  constexpr std::string_view kNames[] = {"same-unit", "structure", "inputs", "users", "lineage", "source-line", "position"};
+  constexpr std::string_view kNames[] = {"same-unit", "structure",   "inputs",  "users",
+                                         "lineage",   "source-line", "position"};
   return kNames[static_cast<std::size_t>(v)];
 }
 
@@ -34,6 +35,7 @@ enum Part : unsigned {
   kLeaves = 512,  // which parameters and inputs it takes; must take some
   // Not a part: nodes of other parents, or whose codes have nothing in common, are no match.
   kCareful = 256,
+  kBare = 2048,  // not a part: only nodes of which nothing but kind and type is known, not even an operand or a user
   kRootless = 1024,  // not a part: only nodes without parents; what has some is grouped by them
 };
 
@@ -42,7 +44,8 @@ struct Tier {
   MatchReason reason;
 };
 
-// From the strictest on. A tier that matches something starts the list again, as every match tells its neighbours apart.
+// From the strictest on. A tier that matches something starts the list again, as every match tells its neighbours
+// apart.
 constexpr Tier kTiers[] = {
     {kPrior, MatchReason::kSameUnit},
     {kStrict | kUp | kDown, MatchReason::kStructure},
@@ -70,10 +73,12 @@ constexpr Tier kTiers[] = {
     {kDown | kCareful, MatchReason::kUsers},
     {kStrict | kAnchors | kCareful, MatchReason::kPosition},
     {kAnchors | kCareful, MatchReason::kPosition},
+    {kStrict | kBare, MatchReason::kStructure},
 };
 
 // What units that are left over have in common where they can't be told apart.
-constexpr unsigned kAlike[] = {kStrict | kUp | kDown, kStrict | kParents, kStrict | kCodes | kRootless};
+constexpr unsigned kAlike[] = {kStrict | kUp | kDown, kStrict | kParents, kStrict | kCodes | kRootless,
+                               kStrict | kBare};
 
 constexpr int kRestarts = 40;  // each costs a walk over both sides; beyond, the list is only walked on
 
@@ -139,6 +144,8 @@ class Side {
     const MatchNode& node = nodes_[i];
     if ((parts & kPrior) != 0) return node.prior;
     if ((parts & kRootless) != 0 && !node.parents.empty()) return 0;
+    const bool bare = node.parents.empty() && node.codes.empty() && node.inputs.empty() && down_[i] == 0;
+    if ((parts & kBare) != 0 && !bare) return 0;
     std::uint64_t h = hash64(node.label, parts);
     if ((parts & kStrict) != 0) h = hash64(node.strict, h);
     if ((parts & kUp) != 0) h = hash64(up_[i], h);
@@ -348,9 +355,8 @@ class Matcher {
   void finish() {
     std::sort(result_.pairs.begin(), result_.pairs.end(),
               [](const PlacePair& a, const PlacePair& b) { return a.new_place < b.new_place; });
-    std::sort(result_.groups.begin(), result_.groups.end(), [](const PlaceGroup& a, const PlaceGroup& b) {
-      return a.new_places.front() < b.new_places.front();
-    });
+    std::sort(result_.groups.begin(), result_.groups.end(),
+              [](const PlaceGroup& a, const PlaceGroup& b) { return a.new_places.front() < b.new_places.front(); });
     for (std::uint32_t i = 0; i < old_.size(); ++i) {
       if (old_.open(i)) result_.only_old.push_back(i);
     }

@@ -15,7 +15,8 @@ constexpr std::size_t kCodes = 32;  // source lines of one unit that are told ap
 
 std::uint64_t text_hash(std::string_view text) { return hash64(text, 1); }
 
-std::string_view text_at(const Capture& capture, const AttrNames& names, std::string_view attr, const ColumnUnit& unit) {
+std::string_view text_at(const Capture& capture, const AttrNames& names, std::string_view attr,
+                         const ColumnUnit& unit) {
   const Observation* seen = present(capture, unit.unit, names[attr], unit.snapshot);
   return seen == nullptr ? std::string_view() : capture.text(seen->text);
 }

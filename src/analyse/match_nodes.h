@@ -1,5 +1,5 @@
-// The columns of a pipeline as nodes for match.h: what each unit is, what it is made of, and which source lines lead to it.
-// Must not know: how nodes are matched, conclusions, output formats.
+// The columns of a pipeline as nodes for match.h: what each unit is, what it is made of, and which source lines lead to
+// it. Must not know: how nodes are matched, conclusions, output formats.
 #pragma once
 
 #include <cstdint>

@@ -17,10 +17,14 @@ constexpr int kNotComparable = 4;
 constexpr int kWorse = 1;
 
 constexpr std::string_view kDescription =
-    "Compares two captures of one program, although names, counts and fusion changed: which provenance fields and which\n"
-    "links from source lines to kernels were lost or gained, which drops are new, fixed or moved, whether claims became\n"
-    "truer; each charged to a pass, or to the one setting that differs. Units are matched by structure, lineage and the\n"
-    "text of their source lines; what can't be told apart is kept apart. Refuses (exit status 4) captures that can't be\n"
+    "Compares two captures of one program, although names, counts and fusion changed: which provenance fields and "
+    "which\n"
+    "links from source lines to kernels were lost or gained, which drops are new, fixed or moved, whether claims "
+    "became\n"
+    "truer; each charged to a pass, or to the one setting that differs. Units are matched by structure, lineage and "
+    "the\n"
+    "text of their source lines; what can't be told apart is kept apart. Refuses (exit status 4) captures that can't "
+    "be\n"
     "compared: another model, provenance level, capture level, cache state or back end, or one that is not whole.";
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -63,7 +67,8 @@ int run_diff(const std::vector<std::string>& arguments, Streams& streams) {
     const auto unlike = incomparable(*before, *after);
     if (!unlike.empty()) {
       streams.err << fmt::format("kerntrail diff: {} and {} can't be compared:\n{}--force compares all the same\n",
-                                 render::visible(old.capture), render::visible(now.capture), render::unlike_text(unlike));
+                                 render::visible(old.capture), render::visible(now.capture),
+                                 render::unlike_text(unlike));
       return kNotComparable;
     }
   }

@@ -49,7 +49,8 @@ class Part {
   Part(const DiffPart& part, std::string heading) : part_(part), h_(std::move(heading)) {}
 
   std::string text() const {
-    std::string out = fields(Change::kLost) + fields(Change::kGained) + drops() + links() + qualities() + values() + truth();
+    std::string out =
+        fields(Change::kLost) + fields(Change::kGained) + drops() + links() + qualities() + values() + truth();
     return out + matching();
   }
 
@@ -83,15 +84,17 @@ class Part {
 
   std::string fields(Change change) const {
     const bool lost = change == Change::kLost;
-    Table table(fmt::format("{} Fields {}", h_, lost ? "lost" : "gained"),
-                lost ? "OLD has them, NEW does not, on a unit that both have. What follows from it further down is counted."
-                     : "NEW has them, OLD does not, on a unit that both have. What follows from it further down is counted.",
-                {"Unit", "Stage", "Fields", lost ? "Lost by (NEW)" : "Was lost by (OLD)", "And then"});
+    Table table(
+        fmt::format("{} Fields {}", h_, lost ? "lost" : "gained"),
+        lost ? "OLD has them, NEW does not, on a unit that both have. What follows from it further down is counted."
+             : "NEW has them, OLD does not, on a unit that both have. What follows from it further down is counted.",
+        {"Unit", "Stage", "Fields", lost ? "Lost by (NEW)" : "Was lost by (OLD)", "And then"});
     for (const FieldChange& one : part_.fields) {
       if (one.change != change) continue;
       std::string what = unit(one.units);
       if (one.of_group > 0)
-        what = fmt::format("{} of {} that can't be told apart, {}", one.affected, base::counted(one.of_group, "unit"), what);
+        what = fmt::format("{} of {} that can't be told apart, {}", one.affected, base::counted(one.of_group, "unit"),
+                           what);
       std::string then = "—";
       if (one.followers > 0) {
         std::vector<std::string> stages;
@@ -105,17 +108,19 @@ class Part {
   }
 
   std::string drops() const {
-    Table table(fmt::format("{} Drops", h_),
-                "Places that lose provenance. *new*: NEW loses there what OLD has · *fixed*: OLD lost there what NEW has "
-                "· *moved*: both lose it, elsewhere · *shifted*: at another line of the same pass · *apart*: NEW loses "
-                "it on units that OLD has no counterpart of.",
-                {"Change", "In OLD", "In NEW", "Units and fields"});
+    Table table(
+        fmt::format("{} Drops", h_),
+        "Places that lose provenance. *new*: NEW loses there what OLD has · *fixed*: OLD lost there what NEW has "
+        "· *moved*: both lose it, elsewhere · *shifted*: at another line of the same pass · *apart*: NEW loses "
+        "it on units that OLD has no counterpart of.",
+        {"Change", "In OLD", "In NEW", "Units and fields"});
     for (const DropDiff& drop : part_.drops) {
       std::map<std::string, std::vector<std::string>> by_fields;
       for (const auto& [units, names] : drop.units) by_fields[md_codes(names)].push_back(unit(units));
       std::vector<std::string> cells;
       for (auto& [names, units] : by_fields) {
-        std::string text = base::join({units.begin(), units.begin() + static_cast<std::ptrdiff_t>(std::min(units.size(), kNamed))}, ", ");
+        std::string text = base::join(
+            {units.begin(), units.begin() + static_cast<std::ptrdiff_t>(std::min(units.size(), kNamed))}, ", ");
         if (units.size() > kNamed) text += fmt::format(" and {} more", units.size() - kNamed);
         cells.push_back(text + ": " + names);
       }
@@ -133,16 +138,18 @@ class Part {
   std::string links() const {
     std::string out;
     for (const bool worse : {true, false}) {
-      Table table(fmt::format("{} Links {}", h_, worse ? "lost or weaker" : "gained or firmer"),
-                  "From a source line to a kernel. *recorded*: the compiler's own records lead there · *seen*: what was "
-                  "watched from outside does · *derived*: only equal lines or neighbours suggest it.",
-                  {"Source line", "Kernel", "OLD", "NEW", "By"});
+      Table table(
+          fmt::format("{} Links {}", h_, worse ? "lost or weaker" : "gained or firmer"),
+          "From a source line to a kernel. *recorded*: the compiler's own records lead there · *seen*: what was "
+          "watched from outside does · *derived*: only equal lines or neighbours suggest it.",
+          {"Source line", "Kernel", "OLD", "NEW", "By"});
       for (const LinkDiff& link : part_.links) {
         if (link.worse() != worse) continue;
-        std::string line = fmt::format("{} {}", md_code(fmt::format("{}:{}", link.file, link.line)), md_code(link.code));
+        std::string line =
+            fmt::format("{} {}", md_code(fmt::format("{}:{}", link.file, link.line)), md_code(link.code));
         if (link.old_line != link.line) line += fmt::format(" (line {} in OLD)", link.old_line);
-        table.row({line, unit(link.kernels), std::string(link_rank_name(link.was)), std::string(link_rank_name(link.now)),
-                   link.site == kNoIndex ? "not known" : site(link.site)});
+        table.row({line, unit(link.kernels), std::string(link_rank_name(link.was)),
+                   std::string(link_rank_name(link.now)), link.site == kNoIndex ? "not known" : site(link.site)});
       }
       out += table.text();
     }
@@ -180,8 +187,9 @@ class Part {
   std::string truth() const {
     std::string out;
     if (!part_.witnessed) return out;
-    Table scores(fmt::format("{} Claims against the witness", h_), "",
-                 {"Stage", "Class", "Who says so", "Lines: precision", "Lines: recall", "Nodes: precision", "Nodes: recall"});
+    Table scores(
+        fmt::format("{} Claims against the witness", h_), "",
+        {"Stage", "Class", "Who says so", "Lines: precision", "Lines: recall", "Nodes: precision", "Nodes: recall"});
     for (const TruthRow& row : part_.truth) {
       scores.row({md_text(row.stage), row.unit_class.empty() ? "—" : md_text(row.unit_class), md_code(row.evidence),
                   percent(row.old_lines.precision(), row.new_lines.precision()),
@@ -210,8 +218,9 @@ class Part {
   }
 
   std::string matching() const {
-    Table table(fmt::format("{} How units were matched", h_), "",
-                {"Stage", "OLD", "NEW", "Matched by", "Can't be told apart", "Grouped otherwise", "Only OLD", "Only NEW"});
+    Table table(
+        fmt::format("{} How units were matched", h_), "",
+        {"Stage", "OLD", "NEW", "Matched by", "Can't be told apart", "Grouped otherwise", "Only OLD", "Only NEW"});
     Table apart(fmt::format("{} Without a counterpart, or kept apart", h_), "", {"Stage", "What", "OLD", "NEW"});
     for (const StageMatch& stage : part_.stages) {
       std::size_t ambiguous = 0;
@@ -219,8 +228,8 @@ class Part {
       for (const UnitGroup& group : stage.groups) {
         const bool alike = group.kind == GroupKind::kAmbiguous;
         (alike ? ambiguous : regrouped) += group.new_units.size();
-        apart.row({md_text(stage.key), alike ? "can't be told apart" : "grouped otherwise", names(group.old_units, false),
-                   names(group.new_units, true)});
+        apart.row({md_text(stage.key), alike ? "can't be told apart" : "grouped otherwise",
+                   names(group.old_units, false), names(group.new_units, true)});
       }
       if (!stage.only_old.empty()) apart.row({md_text(stage.key), "only in OLD", names(stage.only_old, false), "—"});
       if (!stage.only_new.empty()) apart.row({md_text(stage.key), "only in NEW", "—", names(stage.only_new, true)});
@@ -238,7 +247,8 @@ class Part {
       notes.push_back(fmt::format("{} without a counterpart by text: links from them are not compared.",
                                   base::counted(part_.lines_unmatched, "source line")));
     if (part_.unreadable > 0)
-      notes.push_back(fmt::format("{} could not be read on a side: not compared.", base::counted(part_.unreadable, "field")));
+      notes.push_back(
+          fmt::format("{} could not be read on a side: not compared.", base::counted(part_.unreadable, "field")));
     return table.text() + (notes.empty() ? "" : base::join(notes, " ") + "\n\n") + apart.text();
   }
 
@@ -277,7 +287,8 @@ std::string summary(const DiffTotals& t) {
   if (worse.empty() && better.empty()) parts.push_back("**No field, link or truth was lost or gained.**");
   if (!other.empty()) parts.push_back(base::join(other, ", ") + ".");
   parts.push_back(fmt::format("Over all stages {} matched, {} of NEW kept apart, {} only in OLD, {} only in NEW.",
-                              base::counted(t.matched, "pair of units", "pairs of units"), t.ambiguous, t.only_old, t.only_new));
+                              base::counted(t.matched, "pair of units", "pairs of units"), t.ambiguous, t.only_old,
+                              t.only_new));
   return base::join(parts, " ") + "\n\n";
 }
 
@@ -286,8 +297,9 @@ std::string settings(const Diff& diff) {
   for (const Difference& one : diff.settings) matter += one.can_matter ? 1U : 0U;
   std::string out;
   if (diff.cause != kNoIndex) {
-    out = fmt::format("One recorded setting that can matter differs, {}: nothing else that was recorded can be the cause.\n\n",
-                      difference_text(diff.settings[diff.cause]));
+    out = fmt::format(
+        "One recorded setting that can matter differs, {}: nothing else that was recorded can be the cause.\n\n",
+        difference_text(diff.settings[diff.cause]));
   } else if (matter > 1) {
     out = fmt::format("{} settings that can matter differ: which of them is the cause is not shown.\n\n", matter);
   } else if (diff.unlike.empty()) {
@@ -320,7 +332,9 @@ std::string diff_markdown(const Diff& diff, const DiffNames& names) {
   std::string out = "# Provenance compared\n\n";
   out += fmt::format("OLD: {} · NEW: {}\n\n", md_code(names.old_name), md_code(names.new_name));
   if (!diff.unlike.empty()) {
-    out += "**These captures are not comparable; compared all the same, as was asked for.** What follows may come from this:\n\n";
+    out +=
+        "**These captures are not comparable; compared all the same, as was asked for.** What follows may come from "
+        "this:\n\n";
     for (const Difference& one : diff.unlike) out += fmt::format("- {}: {}\n", one.code, difference_text(one));
     out += "\n";
   }
