@@ -61,9 +61,17 @@ struct RecoveredSource {
   bool ambiguous = false;
 };
 
+// A unit that is said to come from a line, and does nothing for it.
+struct ContradictedLine {
+  std::string unit;  // "name (id)"
+  std::string place;  // "model.py:4"
+  Support support = Support::kNowhere;
+};
+
 struct Explanation {
   CompileId compile = CompileId::kNone;
   std::string id, name, detail, stage;  // of the subject; stage: its title
+  std::string direction;  // "forward", "backward" where the compile has both; else empty
   std::vector<ExplainedLayer> comes_from;  // source first, then downwards, without the subject's own layer
   std::vector<ExplainedLayer> becomes;  // from the next layer on
   std::vector<BrokenLink> breaks;  // nearest to the source first
@@ -71,6 +79,7 @@ struct Explanation {
   std::vector<RecoveredSource> recovered;  // where no recorded source is left
   std::vector<ContradictedClaim> contradicted;  // about units of the chain; `node` is not used
   std::vector<std::string> contradicted_units;  // ids of the units they are about
+  std::vector<ContradictedLine> lines;  // that the subject, or a kernel of a line, is falsely said to come from
   std::vector<Rewrite> rewrites;
   std::vector<std::string> rewritten;  // names of the nodes of `rewrites`
   bool witnessed = false;

@@ -91,6 +91,7 @@ struct Rewrite {
   bool at_birth = false;         // it never named the right one
   std::string pass;              // "outer / inner"; empty where it is not known
   std::string place;             // "file:line (function)" of the compiler; empty where it is not known
+  bool place_is_pass = false;    // `place` is where the pass is defined: nothing closer is known
 };
 
 struct Unverified {

@@ -105,7 +105,11 @@ class Analyst {
       ++out.traced;
       return;
     }
-    const bool copied = std::any_of(birth.sources.begin(), birth.sources.end(), [&](UnitId source) {
+    // A backward node stands beside its forward nodes: autograd hands their values on.
+    std::vector<UnitId> sources = birth.sources;
+    for (std::uint32_t i : passes_.births_of(unit.unit))
+      sources.insert(sources.end(), capture_.births[i].sources.begin(), capture_.births[i].sources.end());
+    const bool copied = std::any_of(sources.begin(), sources.end(), [&](UnitId source) {
       bool same = false;
       capture_.each_version(source, field, [&](SnapshotId, const Observation& value) {
         same = same || (value.state == State::kPresent && first != nullptr &&
@@ -169,9 +173,16 @@ class Analyst {
     for (std::size_t c = 0; c < pipeline_.columns.size(); ++c) {
       if (pipeline_.columns[c].key == site.to) return c;
     }
-    for (std::size_t c = 0; c < pipeline_.columns.size(); ++c) {
-      const auto& looks = pipeline_.columns[c].snapshots;
-      if (has(site.at) && !looks.empty() && looks.back() >= site.at) return c;
+    // A pass by the next look at its own graph: graphs within others are looked at in between.
+    const GraphId graph = has(site.pass) ? capture_.passes[index(site.pass)].graph : GraphId::kNone;
+    for (const bool same_graph : {true, false}) {
+      for (std::size_t c = 0; c < pipeline_.columns.size(); ++c) {
+        const auto& looks = pipeline_.columns[c].snapshots;
+        const bool shows = std::any_of(looks.begin(), looks.end(), [&](SnapshotId look) {
+          return look >= site.at && (!same_graph || capture_.snapshots[index(look)].graph == graph);
+        });
+        if (has(site.at) && shows) return c;
+      }
     }
     return pipeline_.columns.empty() ? 0 : pipeline_.columns.size() - 1;
   }

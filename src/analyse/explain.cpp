@@ -59,6 +59,7 @@ class Explainer {
     out.name = node.name;
     out.detail = node.detail;
     out.stage = lineage_.layers[node.layer].title;
+    out.direction = node.direction;
     out.witnessed = lineage_.witnessed;
     const auto up = reach(lineage_, subject, false);
     const auto down = reach(lineage_, subject, true);
@@ -393,6 +394,27 @@ std::vector<std::vector<std::uint32_t>> grouped(const Lineage& lineage, const st
   return out;
 }
 
+// Of a line the units that claim it falsely, of a unit the lines that it claims falsely.
+void add_lines(const Lineage& lineage, const std::vector<std::uint32_t>& subject, const std::vector<Verification>& all,
+               Explanation& out) {
+  const LineageNode& asked = lineage.nodes[subject.front()];
+  std::set<std::pair<UnitId, std::string>> done;
+  for (const Verification& one : all) {
+    if (one.compile != lineage.compile) continue;
+    for (const UnitVerdict& unit : one.units) {
+      for (const LineVerdict& line : unit.lines) {
+        const bool meant =
+            asked.layer == 0 ? line.file == asked.file && line.line == asked.line : unit.unit == asked.unit;
+        if (!meant || !line.claimed || !contradicts(line.support)) continue;
+        const std::string place = fmt::format("{}:{}", line.file, line.line);
+        if (!done.insert({unit.unit, place}).second) continue;
+        const VerifyLabel& label = one.labels.at(unit.unit);
+        out.lines.push_back({fmt::format("{} ({})", label.name, label.id), place, line.support});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace analyse
 
@@ -404,12 +426,16 @@ Expected<std::vector<Explanation>> explain(const Capture& capture, const std::st
   DropOptions drop_options;
   drop_options.analysis.compile = options.compile;
   KERNTRAIL_TRY(const auto lost, drops(capture, drop_options));
+  const auto verified = verify(capture, {{}, options.compile, false});  // fails where nothing was witnessed
   std::vector<Explanation> out;
   for (const Lineage& lineage : all) {
     KERNTRAIL_TRY(const auto found, analyse::subjects(capture, lineage, what));
     if (found.empty()) continue;
     analyse::Explainer explainer(capture, lineage, lost);
-    for (const auto& subject : analyse::grouped(lineage, found)) out.push_back(explainer.explain(subject));
+    for (const auto& subject : analyse::grouped(lineage, found)) {
+      out.push_back(explainer.explain(subject));
+      if (verified) analyse::add_lines(lineage, subject, *verified, out.back());
+    }
   }
   if (!out.empty()) return out;
   return fail(ErrorCode::kUsage, fmt::format("the capture has no unit, source line or handle \"{}\"", what));

@@ -95,7 +95,7 @@ class RoundTripTest : public ::testing::Test {
   }
 
   CaptureBuilder b_;
-  UnitId specs_[2];
+  UnitId specs_[2] = {UnitId::kNone, UnitId::kNone};
 };
 
 void expect_one(const RoundTrip& trip, Seam seam, std::string_view field, UnitId unit, bool changed = false) {
@@ -141,7 +141,8 @@ TEST_F(RoundTripTest, PrintingForgetsOneFieldOfACall) {
       replaced(std::string(kCalls), "source=SourceLoc(file='m.py', start_line=3, start_col=0, end_line=None),", "");
   planted.reread.reset();
   planted.files.clear();
-  expect_one(judged(planted), Seam::kPrinting, "debug_handle.source", specs_[0]);
+  const RoundTrip trip = judged(planted);
+  expect_one(trip, Seam::kPrinting, "debug_handle.source", specs_[0]);
 }
 
 TEST_F(RoundTripTest, PrintingExchangesOperations) {
@@ -157,7 +158,8 @@ TEST_F(RoundTripTest, ReadingDropsAField) {
   Planted planted;
   planted.reread = replaced(*planted.reread, R"("aten_op":"aten.relu.default",)", "");
   planted.files[1] = replaced(kSecond, R"("aten_op":"aten.relu.default",)", "");
-  expect_one(judged(planted), Seam::kReading, "debug_handle.aten_op", specs_[1]);
+  const RoundTrip trip = judged(planted);
+  expect_one(trip, Seam::kReading, "debug_handle.aten_op", specs_[1]);
 }
 
 TEST_F(RoundTripTest, WritingDropsAHandleOrAPartOfOne) {
@@ -172,7 +174,8 @@ TEST_F(RoundTripTest, WritingDropsAHandleOrAPartOfOne) {
 TEST_F(RoundTripTest, ConstituentsThatGoAreOneChange) {
   Planted planted;
   planted.files[0] = replaced(kFirst, R"(,{"id":"6","aten_op":"aten.t.default"})", "");
-  expect_one(judged(planted), Seam::kWriting, "debug_handle.fused_from", specs_[0], true);
+  const RoundTrip trip = judged(planted);
+  expect_one(trip, Seam::kWriting, "debug_handle.fused_from", specs_[0], true);
 }
 
 TEST_F(RoundTripTest, WithoutTheExecutedObjectsTheLaterSeamsAreOne) {

@@ -124,12 +124,13 @@ std::optional<Rewrite> rewrite_of(const Capture& capture, TrueSources& sources, 
   if (!source.named || source.lines.empty()) return std::nullopt;
   if (std::find(source.lines.begin(), source.lines.end(), *source.named) != source.lines.end()) return std::nullopt;
   const auto text = [&](const SourceKey& line) { return fmt::format("{}:{}", capture.text(line.file), line.line); };
-  Rewrite out{node, {}, text(*source.named), !has(source.overwritten), {}, {}};
+  Rewrite out{node, {}, text(*source.named), !has(source.overwritten), {}, {}, false};
   for (const SourceKey& line : source.lines) out.was.push_back(text(line));
   if (has(source.overwritten)) {
     const DropSite& site = sites[sites.change(source.overwritten)];
     out.pass = site.title;
     out.place = site.place;
+    out.place_is_pass = site.by_pass && !site.by_call;
   }
   return out;
 }

@@ -324,8 +324,20 @@ class Verifier {
 // Every captured stage below the FX graphs, unless stages are named.
 Expected<std::vector<std::size_t>> columns_to_verify(const Capture& capture, const Pipeline& pipeline,
                                                      const std::vector<std::string>& stages) {
-  if (!stages.empty()) return select_columns(capture, pipeline, stages);
   std::vector<std::size_t> out;
+  const bool all = std::find(stages.begin(), stages.end(), "all") != stages.end();
+  if (!stages.empty() && !all) {
+    KERNTRAIL_TRY(out, select_columns(capture, pipeline, stages));
+    for (std::size_t c : out) {
+      const Column& column = pipeline.columns[c];
+      if (column.layer == "FX" || column.key == "schedule")
+        return fail(ErrorCode::kUsage,
+                    fmt::format("nothing is claimed of the units of stage \"{}\": there is nothing to "
+                                "verify; operations, OpSpecs, files and kernels have claims",
+                                column.key));
+    }
+    return out;
+  }
   for (std::size_t c = 0; c < pipeline.columns.size(); ++c) {
     const std::string& key = pipeline.columns[c].key;
     // Of one IR before and after passes the later look: that is what kernels are made of.
@@ -372,6 +384,13 @@ Expected<std::vector<Verification>> verify(const Capture& capture, const Analysi
     result.push_back(verifier.build());
   }
   if (witnessed) return result;
+  const auto level = std::find_if(capture.run.settings.begin(), capture.run.settings.end(),
+                                  [](const auto& setting) { return setting.first == "level"; });
+  if (level != capture.run.settings.end() && level->second == "truth")
+    return fail(ErrorCode::kUnsupported,
+                capture.end
+                    ? "nothing in this capture was witnessed: no kernel of it was made where it could be watched"
+                    : "nothing in this capture was witnessed: it breaks off before any kernel was written");
   return fail(ErrorCode::kUnsupported,
               "nothing in this capture was witnessed, so no claim can be checked: record it with --level truth");
 }

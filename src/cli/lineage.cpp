@@ -30,7 +30,8 @@ constexpr std::string_view kDescription =
     "  [claim], [origins]  the compiler's word, not checked by a witness (captures of level truth have one)\n"
     "  [..., ambiguous]    one of several that answer to it; all are shown\n"
     "  [birth, ambiguous]  it was seen being made by a pattern that matched several\n"
-    "No tag: recorded, seen to be the same, or seen by the witness. Below the tree: what the compiler claims and the\n"
+    "No tag: recorded, seen to be the same, or seen by the witness; in a capture without one (below level truth) also\n"
+    "the compiler's unchecked word on what IR and kernels come from. Below the tree: what the compiler claims and the\n"
     "witness contradicts, and nodes whose provenance a pass wrote over. kerntrail rules says more.";
 constexpr std::string_view kExamples =
     "Examples:\n"

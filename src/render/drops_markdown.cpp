@@ -611,6 +611,20 @@ std::string no_loss(const Drops& drops) {
   return "Nothing was lost" + of;
 }
 
+// What is there and says something false is worse than what is gone.
+std::string wrong_clause(const Drops& drops) {
+  std::set<UnitId> units;
+  std::size_t values = 0;
+  for (const Mark& mark : drops.marks) {
+    if (mark.quality != Quality::kOverwritten) continue;
+    ++values;
+    units.insert(mark.unit);
+  }
+  if (values == 0) return {};
+  return fmt::format(", but {} on {} {} wrong: written over with another's", base::counted(values, "value"),
+                     base::counted(units.size(), "unit"), values == 1 ? "is" : "are");
+}
+
 // Places as the grouping shows them: a heading each, or an entry each in the column "Where".
 std::size_t places_of(const Drops& drops, DropGrouping by) {
   std::set<std::string> places;
@@ -647,7 +661,8 @@ std::string summary(const Drops& drops, DropGrouping by) {
                       base::counted(units.size(), "unit"), base::counted(places_of(drops, by), "place"),
                       drops.all_stages ? "" : ", in the stages shown", orphans_clause(drops));
   } else {
-    out = fmt::format("**{}{}.**", guessed.empty() ? no_loss(drops) : "No loss is known", orphans_clause(drops));
+    out = fmt::format("**{}{}{}.**", guessed.empty() ? no_loss(drops) : "No loss is known", orphans_clause(drops),
+                      wrong_clause(drops));
   }
   std::map<Quality, std::size_t> doubtful;
   for (const Mark& mark : drops.marks) ++doubtful[mark.quality];

@@ -48,9 +48,10 @@ class Text {
   explicit Text(const TreeStyle& style) : style_(style) {}
 
   void write(const Explanation& one) {
-    out_ += fmt::format(
-        "{} ({})\n", bold(visible(one.detail.empty() ? one.name : one.name + " · " + one.detail)),
-        one.id.find(':') == std::string::npos ? visible(one.stage) + ", " + visible(one.id) : visible(one.id));
+    out_ += fmt::format("{} ({})\n", bold(visible(one.detail.empty() ? one.name : one.name + " · " + one.detail)),
+                        one.id.find(':') == std::string::npos ? visible(one.stage) + ", " + visible(one.id) +
+                                                                    (one.direction.empty() ? "" : ", " + one.direction)
+                                                              : visible(one.id));
     const bool is_line = one.stage == "Source";
     if (one.comes_from.empty() && !is_line) out_ += "  comes from nothing that was seen\n";
     if (!one.comes_from.empty()) layers("comes from", one.comes_from);
@@ -161,10 +162,17 @@ class Text {
                                 visible(base::join(rewrite.was, ", ")), visible(rewrite.now),
                                 rewrite.at_birth ? "from the first" : "in the end"));
     if (!rewrite.pass.empty())
-      under("by " + visible(rewrite.pass) + (rewrite.place.empty() ? "" : ", " + visible(rewrite.place)));
+      under("by " + visible(rewrite.pass) +
+            (rewrite.place.empty() ? "" : (rewrite.place_is_pass ? ", defined at " : ", ") + visible(rewrite.place)));
   }
 
   void contradicted(const Explanation& one) {
+    for (std::size_t i = 0; i < one.lines.size() && i < kShown; ++i) {
+      note("note",
+           fmt::format("the compiler says that {} comes from {}; the witness contradicts ({})",
+                       visible(one.lines[i].unit), visible(one.lines[i].place), support_name(one.lines[i].support)));
+    }
+    more(one.lines.size(), "contradicted lines");
     for (std::size_t i = 0; i < one.contradicted.size() && i < kShown; ++i) {
       const ContradictedClaim& claim = one.contradicted[i];
       note("note", fmt::format("the compiler says that {} comes from {}; the witness contradicts ({})",
@@ -250,6 +258,7 @@ void write_one(base::JsonWriter& json, const Explanation& one) {
   json.member("name", one.name);
   text(json, "detail", one.detail);
   json.member("stage", one.stage);
+  text(json, "direction", one.direction);
   json.member("witnessed", one.witnessed);
   write_layers(json, "comes_from", one.comes_from);
   write_layers(json, "becomes", one.becomes);
@@ -273,6 +282,13 @@ void write_one(base::JsonWriter& json, const Explanation& one) {
     json.begin_object();
     json.member("node", one.rewritten[i]);
     write_rewrite(json, one.rewrites[i]);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("contradicted_lines").begin_array();
+  for (const ContradictedLine& line : one.lines) {
+    json.begin_object();
+    json.member("unit", line.unit).member("place", line.place).member("witness", support_name(line.support));
     json.end_object();
   }
   json.end_array();

@@ -113,7 +113,7 @@ std::string doubts(const Capture& capture, const Lineage& lineage) {
                              unit_name(capture, rewrite.node), visible(base::join(rewrite.was, ", ")),
                              visible(rewrite.now), rewrite.at_birth ? "from the first" : "since");
     if (!rewrite.pass.empty()) rewritten += " " + visible(rewrite.pass);
-    if (!rewrite.place.empty()) rewritten += ", " + visible(rewrite.place);
+    if (!rewrite.place.empty()) rewritten += (rewrite.place_is_pass ? ", defined at " : ", ") + visible(rewrite.place);
     rewritten += "\n";
   }
   if (!rewritten.empty())

@@ -126,7 +126,9 @@ void write_rewrite(JsonWriter& json, const Rewrite& v) {
   json.member("now", v.now);
   json.member("at_birth", v.at_birth);
   if (!v.pass.empty()) json.member("pass", v.pass);
-  if (!v.place.empty()) json.member("place", v.place);
+  if (v.place.empty()) return;
+  json.member("place", v.place);
+  json.member("place_is_pass", v.place_is_pass);
 }
 
 void write_verification(JsonWriter& json, const Verification& one) { Writer(json, one).write(); }

@@ -103,7 +103,8 @@ std::string rewrite_text(const Verification& one, std::uint32_t i) {
   out += rewrite.at_birth ? " from the first" : " since";
   if (rewrite.at_birth || (rewrite.pass.empty() && rewrite.place.empty())) return out;
   if (!rewrite.pass.empty()) out += " " + md_code(rewrite.pass);
-  if (!rewrite.place.empty()) out += fmt::format(", {}", place_code(rewrite.place));
+  if (!rewrite.place.empty())
+    out += fmt::format(", {}{}", rewrite.place_is_pass ? "defined at " : "", place_code(rewrite.place));
   return out;
 }
 
@@ -156,7 +157,9 @@ std::string found(const Verification& one, const std::string& heading) {
   const auto false_claims = contradictions(one, false);
   out += heading + " Contradictions\n\n";
   if (false_claims.empty()) {
-    out += "None: each unit does something for every node and every line that it is said to come from.\n\n";
+    out += one.units.empty() ? "No claim was examined.\n\n"
+                             : "None: each unit does something for every node and every line that it is said to come "
+                               "from.\n\n";
   } else {
     out += "The compiler says that the unit comes from this, and nothing in the unit is for it.\n\n" +
            rows_text(false_claims, {"Unit", "Is said to come from", "By", "Witness", "Done by", "Why"});
