@@ -77,7 +77,7 @@ class Calls : public ::testing::Test {
     const GraphId post = b.graph(compile, "fx", "inference");
     std::vector<UnitId> nodes;
     std::vector<CaptureBuilder::Seen> seen;
-    for (const char* name : {"mm", "sin", "cos"}) nodes.push_back(b.unit(post, UnitKind::kFxNode));
+    for (int i = 0; i < 3; ++i) nodes.push_back(b.unit(post, UnitKind::kFxNode));
     seen.push_back(node(b, nodes[0], "mm", 3)
                        .from_node(R"([{"name":"gone","graph":"foreign","from":[{"name":"linear","graph":"c0.g0"},)"
                                   R"({"name":"erased","graph":"c0.g0"}]}])",
