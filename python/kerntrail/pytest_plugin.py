@@ -312,7 +312,9 @@ class _Session:
     def path_of(self, nodeid: str, count: int = 0) -> Path:
         """tests/test_a.py::TestB::test_c[d] -> tests/test_a.py/TestB.test_c[d].ndjson"""
         file, _, test = nodeid.partition("::")
-        name = re.sub(r"[^\w.\[\]=,-]", lambda found: f"%{ord(found[0]):02x}", test.replace("::", "."))
+        where, bracket, parameters = test.partition("[")
+        test = where.replace("::", ".") + bracket + parameters
+        name = re.sub(r"[^\w.\[\]=,-]", lambda found: f"%{ord(found[0]):02x}", test)
         if len(name.encode()) > _MAX_NAME:
             name = name.encode()[: _MAX_NAME - 17].decode(errors="ignore") + "-" + hashlib.sha256(nodeid.encode()).hexdigest()[:16]
         parts = [part for part in file.split("/") if part not in ("", ".", "..")]
