@@ -3,9 +3,12 @@
 import contextlib
 import copy
 import csv
+import hashlib
 import json
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from unittest import mock
 
@@ -168,8 +171,6 @@ def test_tlparse_reads_them(tmp_path, run_kerntrail):
         pytest.skip("tlparse is not installed")
     (tmp_path / "model.py").write_text("import torch\ndef f(x, w):\n    x = torch.sin(x)\n    x = x @ w\n    return torch.relu(x)\n"
                                        "torch.compile(f)(torch.randn(8, 8), torch.randn(8, 8))\n")
-    import os
-    import sys
     environment = {**os.environ, "TORCH_TRACE": str(tmp_path / "trace"), "INDUCTOR_PROVENANCE": "1"}
     done = subprocess.run([sys.executable, "-m", "kerntrail", "record", "--level", "truth", "-o", "c.ndjson", "model.py"],
                           cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
@@ -180,14 +181,13 @@ def test_tlparse_reads_them(tmp_path, run_kerntrail):
     log.write_text(replaced)
     done = subprocess.run(["tlparse", str(log), "-o", str(tmp_path / "out"), "-i", "--no-browser"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (page,) = (tmp_path / "out").glob("provenance_tracking*.html")
-    text = page.read_text()
-    assert all(key in text for key in json.loads(ours)["cppCodeToPost"]), "the page has no kernels of ours"
+    pages = [page.read_text() for page in (tmp_path / "out").glob("provenance_tracking*.html")]
+    kernels = json.loads(ours)["cppCodeToPost"]
+    assert kernels and any(all(key in page for key in kernels) for page in pages), "no page has our kernels"
 
 
 def replace_artifact(log, name, payload):
     """One record's payload, in the log's form: tab-indented lines behind a header with the payload's MD5."""
-    import hashlib
     out, skipping, found = [], False, 0
     for line in log.splitlines():
         if not line.startswith("\t"):
@@ -223,7 +223,8 @@ def test_tables_read_as_they_are(tmp_path, run_kerntrail):
             assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and cell]
             check_with_other_readers(folder / f"{name}.csv", rows)
             one = run_kerntrail("export", capture, "--format", "csv", "--table", name)
-            assert one.stdout == (folder / f"{name}.csv").read_text(encoding="utf-8", newline="")
+            # Both read with line ends made one: carriage returns inside cells are compared above.
+            assert one.stdout == (folder / f"{name}.csv").read_text(encoding="utf-8")
 
 
 def check_with_other_readers(path, rows):
