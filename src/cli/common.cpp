@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstdlib>
 #include <filesystem>
-
 #include <ostream>
 
 #include "base/files.h"
+#include "base/strings.h"
 #include "read/capture_reader.h"
 #include "render/text.h"
 #include "render/wording.h"
@@ -15,7 +17,8 @@ namespace kerntrail::cli {
 
 void add_capture(Arguments& arguments, CommonOptions& options) {
   arguments.positional("CAPTURE", &options.capture, "Capture file (.ndjson, .gz, .zst), or - for standard input");
-  arguments.text("-o,--output", &options.output, "FILE", "Write the result there instead of to standard output; folders that are missing are made");
+  arguments.text("-o,--output", &options.output, "FILE",
+                 "Write the result there instead of to standard output; folders that are missing are made");
 }
 
 void add_analysis(Arguments& arguments, CommonOptions& options, bool with_stages) {
@@ -34,6 +37,21 @@ int stop(const Stop& stop, Streams& streams) {
 int refuse(std::string_view verb, const Error& error, Streams& streams) {
   streams.err << fmt::format("kerntrail {}: {}\n", verb, render::visible(error.text()));
   return error.code == ErrorCode::kUsage ? kUsageError : kUnreadable;
+}
+
+std::string nearest_line(std::string_view asked, const std::vector<SourcePlace>& lines) {
+  const std::size_t colon = asked.rfind(':');
+  if (colon == std::string_view::npos) return {};
+  const std::string_view file = asked.substr(0, colon);
+  std::int64_t number = 0;
+  const char* end = asked.data() + asked.size();
+  if (std::from_chars(asked.data() + colon + 1, end, number).ptr != end) return {};
+  const SourcePlace* best = nullptr;
+  for (const SourcePlace& line : lines) {
+    if (base::basename(line.first) != base::basename(file)) continue;
+    if (best == nullptr || std::abs(line.second - number) < std::abs(best->second - number)) best = &line;
+  }
+  return best == nullptr ? std::string() : fmt::format("{}:{}", best->first, best->second);
 }
 
 Expected<Capture> load(const CommonOptions& options, std::string_view verb, Streams& streams) {

@@ -2,9 +2,12 @@
 // Must not know: analyses, formats.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/arguments.h"
 #include "cli/verbs.h"
@@ -28,6 +31,11 @@ void add_analysis(Arguments& arguments, CommonOptions& options, bool with_stages
 int stop(const Stop& stop, Streams& streams);
 // Says the error; kUsage gives kUsageError, all others kUnreadable.
 int refuse(std::string_view verb, const Error& error, Streams& streams);
+
+using SourcePlace = std::pair<std::string, std::int64_t>;  // file, line
+// "file.py:25" of the lines of that file with the number nearest to the one asked for; empty where the file is none of
+// these, or `asked` names no line.
+std::string nearest_line(std::string_view asked, const std::vector<SourcePlace>& lines);
 
 // Reads the capture and says on `err` what a reader should know: torn, partial, nothing compiled, not observed.
 Expected<Capture> load(const CommonOptions& options, std::string_view verb, Streams& streams);

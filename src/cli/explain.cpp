@@ -35,11 +35,15 @@ std::string nearest_name(const Capture& capture, const std::string& what, const 
   const auto ways = lineages(capture, all);
   if (!ways) return {};
   std::vector<std::string> names;
+  std::vector<SourcePlace> lines;
   for (const Lineage& lineage : *ways) {
-    for (const LineageNode& node : lineage.nodes)
+    for (const LineageNode& node : lineage.nodes) {
       names.push_back(has(node.unit) ? node.name : fmt::format("{}:{}", node.file, node.line));
+      if (!has(node.unit)) lines.emplace_back(node.file, node.line);
+    }
   }
-  return nearest(what, names);
+  const std::string line = nearest_line(what, lines);
+  return line.empty() ? nearest(what, names) : line;
 }
 
 }  // namespace

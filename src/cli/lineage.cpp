@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <ostream>
 
 #include "base/strings.h"
@@ -55,29 +53,14 @@ struct Question {
   }
 };
 
-// Of the lines of that file the one with the nearest number; empty where the file is none of the capture's.
-std::string nearest_line(std::string_view asked, const std::vector<const LineageNode*>& lines) {
-  const std::size_t colon = asked.rfind(':');
-  if (colon == std::string_view::npos) return {};
-  const std::string_view file = asked.substr(0, colon);
-  std::int64_t number = 0;
-  std::from_chars(asked.data() + colon + 1, asked.data() + asked.size(), number);
-  const LineageNode* best = nullptr;
-  for (const LineageNode* line : lines) {
-    if (base::basename(line->file) != base::basename(file)) continue;
-    if (best == nullptr || std::abs(line->line - number) < std::abs(best->line - number)) best = line;
-  }
-  return best == nullptr ? std::string() : fmt::format("{}:{}", best->file, best->line);
-}
-
 int nothing_found(const Question& question, const Capture& capture, const std::vector<Lineage>& all, Streams& streams) {
   const bool of_lines = !question.query.line.empty(), of_kernels = !question.query.kernel.empty();
   std::vector<std::string> names;
-  std::vector<const LineageNode*> lines;
+  std::vector<SourcePlace> lines;
   for (const Lineage& lineage : all) {
     for (const LineageNode& node : lineage.nodes) {
       if (!has(node.unit)) {
-        lines.push_back(&node);
+        lines.emplace_back(node.file, node.line);
         if (of_lines) names.push_back(fmt::format("{}:{}", node.file, node.line));
       } else if (!of_lines && (!of_kernels || capture.units[index(node.unit)].kind == UnitKind::kKernel)) {
         names.push_back(node.name);

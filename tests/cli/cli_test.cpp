@@ -111,9 +111,47 @@ TEST_F(Cli, DropsNamesPassesAndLines) {
   const Outcome borders = run({"drops", capture()});
   EXPECT_NE(borders.out.find("Passes were not recorded (level `borders`)"), std::string::npos);
   const Outcome clean = run({"drops", capture(), "--stages", "fx_pre_grad"});
-  EXPECT_NE(clean.out.find("**Nothing was lost in the stages shown.** Examined: 10 fields of fx_pre_grad (3 units)"), std::string::npos)
+  EXPECT_NE(clean.out.find("**Nothing was lost in the stages shown.** Examined: 10 fields of fx_pre_grad (3 units)"),
+            std::string::npos)
       << clean.out;
   EXPECT_EQ(run({"drops", capture(), "--by", "kernel"}).exit, 2);
+}
+
+TEST_F(Cli, AnalyseBeginsWithWhatChanged) {
+  const std::string data = std::string(KERNTRAIL_SOURCE_DIR) + "/tests/data/captures/";
+  const Outcome plain = run({"analyse", data + "reference_full.ndjson.gz"});
+  EXPECT_EQ(plain.exit, 0) << plain.err;
+  EXPECT_EQ(plain.out.find("## Changes since"), std::string::npos);
+  EXPECT_NE(plain.out.find("## Field semantics"), std::string::npos);
+  const Outcome against =
+      run({"analyse", data + "reference_full.ndjson.gz", "--against", data + "reference_seed.ndjson.gz"});
+  EXPECT_EQ(against.exit, 0) << against.err;
+  EXPECT_NE(against.out.find("## Changes since the previous run"), std::string::npos);
+  EXPECT_NE(against.out.find("mm_default_1"), std::string::npos);
+  EXPECT_LT(against.out.find("mm_default_1"), against.out.find("## Field semantics"));
+  const Outcome unlike = run({"analyse", data + "reference_full.ndjson.gz", "--against", data + "mlp.ndjson"});
+  EXPECT_EQ(unlike.exit, 4) << unlike.err;
+  EXPECT_TRUE(unlike.out.empty());
+  EXPECT_EQ(run({"analyse", data + "reference_full.ndjson.gz", "--against", "nowhere.ndjson"}).exit, 3);
+}
+
+TEST_F(Cli, ExplainAndVerifyAnswerOrRefuse) {
+  const std::string witnessed = std::string(KERNTRAIL_SOURCE_DIR) + "/tests/golden/witnessed/capture.ndjson";
+  const Outcome one = run({"explain", witnessed, "cpp_fused_add_0"});
+  EXPECT_EQ(one.exit, 0) << one.err;
+  EXPECT_NE(one.out.find("model.py:3"), std::string::npos);
+  EXPECT_EQ(one.out.find('\x1b'), std::string::npos) << "no colours into a pipe";
+  const Outcome near = run({"explain", witnessed, "cpp_fused_ad_0"});
+  EXPECT_EQ(near.exit, 2);
+  EXPECT_NE(near.err.find("did you mean cpp_fused_add_0?"), std::string::npos) << near.err;
+  EXPECT_NE(run({"explain", witnessed, "model.py:99"}).err.find("did you mean model.py:11?"), std::string::npos);
+  EXPECT_EQ(run({"verify", witnessed}).exit, 0);
+  const Outcome none = run({"verify", witnessed, "--stages", "fx_post_grad"});
+  EXPECT_EQ(none.exit, 2) << none.out;
+  EXPECT_NE(none.err.find("nothing to verify"), std::string::npos) << none.err;
+  const Outcome low = run({"verify", std::string(KERNTRAIL_SOURCE_DIR) + "/tests/golden/seed000/capture.ndjson"});
+  EXPECT_EQ(low.exit, 3);
+  EXPECT_NE(low.err.find("--level truth"), std::string::npos) << low.err;
 }
 
 TEST_F(Cli, DiffComparesRefusesAndForces) {
@@ -140,7 +178,8 @@ TEST_F(Cli, DiffComparesRefusesAndForces) {
   const auto json = base::Json::parse(forced.out);
   ASSERT_TRUE(json);
   EXPECT_FALSE((*json)["comparable"].as_bool(true));
-  EXPECT_NE(run({"diff", seed, capture("stock_training"), "--force"}).out.find("**These captures are not comparable"), std::string::npos);
+  EXPECT_NE(run({"diff", seed, capture("stock_training"), "--force"}).out.find("**These captures are not comparable"),
+            std::string::npos);
   EXPECT_EQ(run({"diff", seed}).exit, 2);
   EXPECT_EQ(run({"diff", "-", "-"}).exit, 2);
   EXPECT_EQ(run({"diff", seed, path("nothing.ndjson")}).exit, 3);
@@ -344,7 +383,8 @@ TEST_F(Cli, QuestionsWithoutAnAnswerAreUsageErrors) {
   EXPECT_EQ(missing.exit, 2);
   EXPECT_NE(missing.err.find("did you mean add_tensor_1?"), std::string::npos) << missing.err;
   const Outcome kernel = run({"lineage", capture(), "--kernel", "add_tensor_1"});
-  EXPECT_NE(kernel.err.find("no kernel add_tensor_1\n"), std::string::npos) << "no unit of another kind: " << kernel.err;
+  EXPECT_NE(kernel.err.find("no kernel add_tensor_1\n"), std::string::npos)
+      << "no unit of another kind: " << kernel.err;
   const Outcome line = run({"lineage", capture(), "--line", "reference_mlp.py:9999"});
   EXPECT_NE(line.err.find("did you mean reference_mlp.py:27?"), std::string::npos) << line.err;
   EXPECT_EQ(run({"lineage", capture(), "--line", "reference_mlp.py"}).exit, 2);
@@ -439,8 +479,8 @@ TEST_F(Cli, ValidateAndInfo) {
 TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.exit, 0);
-  for (const char* verb :
-       {"record", "audit", "report", "matrix", "lineage", "drops", "analyse", "explain", "verify", "diff", "gate", "debugify", "rules", "export", "info", "validate", "selftest"}) {
+  for (const char* verb : {"record", "audit", "report", "matrix", "lineage", "drops", "analyse", "explain", "verify",
+                           "diff", "gate", "debugify", "rules", "export", "info", "validate", "selftest"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
     const Outcome own = run({verb, "--help"});
     EXPECT_EQ(own.exit, 0) << verb;
@@ -468,9 +508,11 @@ TEST_F(Cli, UsageErrorsExitWithTwoAndSuggest) {
 
 // One input for each exit code of the gate; what it judges is tested beside its sources and in tests/python.
 TEST_F(Cli, GateHasAnExitCodeForEachOutcome) {
-  const auto gate = [&](const std::string& config, std::vector<std::string> more = {}, const std::string& of = "lossy_passes") {
+  const auto gate = [&](const std::string& config, std::vector<std::string> more = {},
+                        const std::string& of = "lossy_passes") {
     EXPECT_TRUE(base::write_file(path("kerntrail.toml"), config));
-    std::vector<std::string> arguments{"gate", capture(of), "--config", path("kerntrail.toml"), "--today", "2026-12-01"};
+    std::vector<std::string> arguments{"gate",    capture(of), "--config", path("kerntrail.toml"),
+                                       "--today", "2026-12-01"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   };
