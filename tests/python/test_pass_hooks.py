@@ -39,7 +39,8 @@ HOOKS = {
     PATTERNS + "ReplacementPatternEntry.apply": "attention",
 }
 # These fire under our own back end only, and are made to fail in test_probe.py and test_spyre_passes.py.
-ELSEWHERE = {"torch._inductor.ir.Buffer.__post_init__", "pre_scheduling_pass_begin", "pre_scheduling_pass_end", "provenance_forwarded"}
+ELSEWHERE = {"torch._inductor.ir.Buffer.__post_init__", "pre_scheduling_pass_begin", "pre_scheduling_pass_end", "provenance_forwarded",
+             "op_specs_executed", "op_specs_read"}
 BY_NAME = {recipe.name: recipe for recipe in RECIPES}
 
 

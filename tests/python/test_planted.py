@@ -421,6 +421,9 @@ class DamagingNative:
         self.damaged: set[str] = set()
         self.spyre = self
 
+    def read_op_specs(self, op_specs: str) -> Any:
+        return self.native.spyre.read_op_specs(op_specs)
+
     def build_kernel(self, op_specs: str, output_dir: str) -> Any:
         kernel = self.native.spyre.build_kernel(op_specs, output_dir)
         self.damaged |= damage_files(Path(output_dir), self.kind)

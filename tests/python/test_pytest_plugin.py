@@ -83,7 +83,7 @@ def test_nothing_is_imported_where_nothing_is_asked(tmp_path):
     (tmp_path / "test_plain.py").write_text("import sys\ndef test_plain():\n    assert 'torch' not in sys.modules\n"
                                             "def test_there(request):\n    assert request.config.pluginmanager.has_plugin('kerntrail')\n")
     done = run_pytest(tmp_path)
-    assert done.returncode == 0 and "kerntrail" not in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and not re.search(r"(?m)^=* ?kerntrail", done.stdout), done.stdout + done.stderr
 
 
 def test_an_option_that_swallowed_the_tests_says_so(tmp_path):
