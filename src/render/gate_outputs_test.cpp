@@ -98,13 +98,15 @@ TEST(GateOutputs, NoNameBecomesACommand) {
   const GateResult result =
       result_of({"x\n::error::injected", "a%0A::error::x", "::set-env name=A::b", "c,line=9,title=x::y"});
   for (const auto& make : {render::gate_text, render::gate_github, render::gate_markdown, render::gate_junit}) {
-    for (std::string_view line : base::split_lines(make(result, kView))) {
+    const std::string out = make(result, kView);
+    for (std::string_view line : base::split_lines(out)) {
       const bool ours = line.starts_with("::error file=") || line.starts_with("::warning file=") ||
                         line.starts_with("::notice file=");
       EXPECT_TRUE(ours || !line.starts_with("::")) << line;
     }
   }
-  for (std::string_view line : base::split_lines(render::gate_github(result, kView))) {
+  const std::string annotations = render::gate_github(result, kView);
+  for (std::string_view line : base::split_lines(annotations)) {
     if (!line.starts_with("::error")) continue;
     EXPECT_EQ(line.find("%0A"), std::string_view::npos) << line;
     const std::string_view properties = line.substr(0, line.find("::", 2));
@@ -141,7 +143,8 @@ TEST(GateOutputs, MarkdownFitsAComment) {
   const std::string out =
       render::gate_markdown(result_of(std::vector<std::string>(3000, std::string(100, 'y'))), kView);
   std::size_t rows = 0;
-  for (std::string_view line : base::split_lines(out.substr(0, out.find("## Better"))))
+  const std::string before = out.substr(0, out.find("## Better"));
+  for (std::string_view line : base::split_lines(before))
     rows += line.starts_with("| `reason/dropped`") ? 1U : 0U;
   EXPECT_NE(out.find(fmt::format("{} of \"Fails\"", 3000 - rows)), std::string::npos) << out.substr(out.size() - 400);
 }
