@@ -227,47 +227,37 @@ class Explainer {
     }
   }
 
-  // A pass knows most; a node that a stage of its own layer took over went with that.
+  // A pass knows most; a node that a stage of its own layer took over went with that. A node of the graph traced from
+  // source dies with what was interpreted of it.
   void note_fate(const Drops& drops, UnitId unit, EndedUnit& out) const {
-    const auto take = [&](const UnitFate& fate) {
-      out.fate = fate_name(fate.fate);
-      const auto by = drops.units.find(fate.by);
-      if (by != drops.units.end()) out.by = by->second.name.empty() ? by->second.id : by->second.name;
-    };
     for (const StageInterval& interval : drops.intervals) {
       for (const UnitFate& fate : interval.leavers) {
-        if (fate.unit == unit) take(fate);
+        if (fate.unit == unit) take(drops, fate, out);
       }
     }
+    fate_in_passes(drops, unit, out);
+    if (!out.fate.empty()) return;
+    for (const Birth& birth : capture_.births) {
+      if (std::find(birth.sources.begin(), birth.sources.end(), unit) != birth.sources.end())
+        fate_in_passes(drops, birth.unit, out);
+    }
+  }
+
+  static void take(const Drops& drops, const UnitFate& fate, EndedUnit& out) {
+    out.fate = fate_name(fate.fate);
+    const auto by = drops.units.find(fate.by);
+    if (by != drops.units.end()) out.by = by->second.name.empty() ? by->second.id : by->second.name;
+  }
+
+  static void fate_in_passes(const Drops& drops, UnitId unit, EndedUnit& out) {
     for (const PassTally& pass : drops.passes) {
       for (const UnitFate& fate : pass.leavers) {
         if (fate.unit != unit) continue;
-        take(fate);
+        take(drops, fate, out);
         const auto label = drops.pass_labels.find(pass.pass);
         if (label == drops.pass_labels.end()) continue;
         out.pass = label->second.name;
         out.place = label->second.place;
-      }
-    }
-    follow_descendants(drops, unit, out);
-  }
-
-  // A node of the graph traced from source dies with what was interpreted of it.
-  void follow_descendants(const Drops& drops, UnitId unit, EndedUnit& out) const {
-    if (!out.fate.empty()) return;
-    for (const Birth& birth : capture_.births) {
-      if (std::find(birth.sources.begin(), birth.sources.end(), unit) == birth.sources.end()) continue;
-      for (const PassTally& pass : drops.passes) {
-        for (const UnitFate& fate : pass.leavers) {
-          if (fate.unit != birth.unit) continue;
-          out.fate = fate_name(fate.fate);
-          const auto by = drops.units.find(fate.by);
-          if (by != drops.units.end()) out.by = by->second.name.empty() ? by->second.id : by->second.name;
-          const auto label = drops.pass_labels.find(pass.pass);
-          if (label == drops.pass_labels.end()) continue;
-          out.pass = label->second.name;
-          out.place = label->second.place;
-        }
       }
     }
   }

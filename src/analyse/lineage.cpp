@@ -18,22 +18,6 @@
 
 namespace kerntrail {
 namespace analyse {
-namespace {
-
-// "<built-in function linear>" -> "linear", "<built-in method relu of type object>" -> "relu", "aten.mm.default" ->
-// "mm", "fc1" -> "fc1".
-std::string_view short_target(std::string_view target) {
-  for (std::string_view prefix : {"<built-in function ", "<built-in method ", "<function ", "<method "}) {
-    if (target.substr(0, prefix.size()) != prefix) continue;
-    target.remove_prefix(prefix.size());
-    return target.substr(0, target.find_first_of(" >"));
-  }
-  const auto parts = base::split(target, '.');
-  const bool overload = parts.size() == 3;  // namespace.op.overload
-  return overload ? parts[1] : parts.back();
-}
-
-}  // namespace
 
 LineageBuilder::LineageBuilder(const Capture& capture, const Pipeline& pipeline, std::vector<std::size_t> columns)
     : capture_(capture),

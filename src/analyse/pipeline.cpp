@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/strings.h"
+
 namespace kerntrail::analyse {
 namespace {
 
@@ -98,6 +100,17 @@ AttrNames::AttrNames(const Capture& capture) {
 AttrId AttrNames::operator[](std::string_view name) const {
   auto found = ids_.find(name);
   return found == ids_.end() ? AttrId::kNone : found->second;
+}
+
+std::string_view short_target(std::string_view target) {
+  for (std::string_view prefix : {"<built-in function ", "<built-in method ", "<function ", "<method "}) {
+    if (target.substr(0, prefix.size()) != prefix) continue;
+    target.remove_prefix(prefix.size());
+    return target.substr(0, target.find_first_of(" >"));
+  }
+  const auto parts = base::split(target, '.');
+  const bool overload = parts.size() == 3;  // namespace.op.overload
+  return overload ? parts[1] : parts.back();
 }
 
 const Observation* present(const Capture& capture, UnitId unit, AttrId attr, SnapshotId snapshot) {

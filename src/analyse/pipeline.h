@@ -65,6 +65,9 @@ std::optional<int> stage_order(const Capture& capture, std::string_view key);
 std::string_view stage_number(std::string_view key);
 // Name of a unit at a snapshot: its `name` attr, else its id.
 std::string display_name(const Capture& capture, AttrId name, UnitId unit, SnapshotId snapshot);
+// What a node's target is called for short: "<built-in function linear>" -> "linear", "<built-in method relu of type
+// object>" -> "relu", "aten.mm.default" -> "mm", "fc1" -> "fc1".
+std::string_view short_target(std::string_view target);
 // An observed, populated value, or nullptr.
 const Observation* present(const Capture& capture, UnitId unit, AttrId attr, SnapshotId snapshot);
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <unordered_set>
 
-#include "base/strings.h"
+#include "analyse/pipeline.h"
 
 namespace kerntrail {
 
@@ -65,20 +65,10 @@ constexpr std::string_view kViews[] = {"_conj",
                                        "view_as_real"};
 static_assert(std::is_sorted(std::begin(kViews), std::end(kViews)));
 
-std::string_view packet(std::string_view target) {
-  for (std::string_view prefix : {"<built-in function ", "<function "}) {
-    if (!target.starts_with(prefix)) continue;
-    target.remove_prefix(prefix.size());
-    return target.substr(0, target.find_first_of(" >"));
-  }
-  const auto parts = base::split(target, '.');
-  return parts.size() == 3 ? parts[1] : parts.back();  // namespace.op.overload
-}
-
 }  // namespace
 
 bool is_view(std::string_view target) {
-  return std::binary_search(std::begin(kViews), std::end(kViews), packet(target));
+  return std::binary_search(std::begin(kViews), std::end(kViews), short_target(target));
 }
 
 SupportFinder::SupportFinder(const Capture& capture, const WitnessIndex& witness, CompileId compile)
