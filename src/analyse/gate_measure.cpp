@@ -75,7 +75,7 @@ class Part {
         return {std::string(capture_.text(line->key.file)), line->key.line, line->code};
     }
     if (depth >= kDepth) return {};
-    for (const char* attr : {"origin_node", "origins", "from_node", "operations"}) {
+    for (const KnownAttr attr : std::initializer_list<KnownAttr>{"origin_node", "origins", "from_node", "operations"}) {
       const Observation* seen = has(last()) ? present(capture_, unit, names_[attr], last()) : nullptr;
       if (seen == nullptr) continue;
       for (UnitId next : seen->refs) {

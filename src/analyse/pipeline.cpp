@@ -95,9 +95,10 @@ AttrNames::AttrNames(const Capture& capture) {
   for (std::size_t i = 0; i < capture.attr_kinds.size(); ++i) {
     ids_.try_emplace(capture.attr_kinds[i].name, id_at<AttrId>(i));
   }
+  for (std::size_t i = 0; i < known_.size(); ++i) known_[i] = find(KnownAttr::kNames[i]);
 }
 
-AttrId AttrNames::operator[](std::string_view name) const {
+AttrId AttrNames::find(std::string_view name) const {
   auto found = ids_.find(name);
   return found == ids_.end() ? AttrId::kNone : found->second;
 }

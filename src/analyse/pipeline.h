@@ -3,9 +3,11 @@
 // Must not know: what fields mean, output formats.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -37,13 +39,53 @@ struct Pipeline {
   std::vector<Column> columns;   // captured stages, by stage order
 };
 
+// A name that analyses ask for again and again, turned into a place in AttrNames while compiling.
+class KnownAttr {
+ public:
+  consteval KnownAttr(const char* name) : place_(kNames.size()) {  // NOLINT: names_["inputs"] shall read so
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      if (kNames[i] == name) place_ = i;
+    }
+    if (place_ == kNames.size()) throw "list the name in kNames";
+  }
+  std::size_t place() const { return place_; }
+
+  static constexpr std::array<std::string_view, 16> kNames{"buffer_origin_node",
+                                                           "buffer_origins",
+                                                           "calls",
+                                                           "debug_handle",
+                                                           "from_node",
+                                                           "handles",
+                                                           "history",
+                                                           "inputs",
+                                                           "keys",
+                                                           "name",
+                                                           "op",
+                                                           "operations",
+                                                           "origin_node",
+                                                           "origins",
+                                                           "stack_trace",
+                                                           "target"};
+
+ private:
+  std::size_t place_;
+};
+
 // Attr ids by name, looked up once; kNone where the capture never declared the name.
 class AttrNames {
  public:
   explicit AttrNames(const Capture& capture);
-  AttrId operator[](std::string_view name) const;
+  AttrId operator[](KnownAttr name) const { return known_[name.place()]; }
+  template <class Text>
+    requires(std::is_same_v<Text, std::string_view> || std::is_same_v<Text, std::string>)
+  AttrId operator[](const Text& name) const {
+    return find(name);
+  }
 
  private:
+  AttrId find(std::string_view name) const;
+
+  std::array<AttrId, KnownAttr::kNames.size()> known_{};
   std::unordered_map<std::string_view, AttrId> ids_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "model/json_text.h"
+#include "read/attr_line.h"
 #include "read/record_parser.h"
 
 namespace kerntrail::read {
@@ -39,8 +40,9 @@ constexpr std::string_view kUnitMembers[] = {"id", "graph", "kind", "seen_only_a
 constexpr std::string_view kAttrMembers[] = {"unit", "attr", "at",  "state", "python_type",
                                              "repr", "text", "loc", "refs"};
 constexpr std::string_view kSnapshotMembers[] = {"id", "stage", "graph", "units", "digest", "full", "pass"};
-constexpr std::string_view kPassMembers[] = {"phase",  "id",      "graph",      "name",     "subsystem", "kind",   "parent",
-                                             "loc",    "created", "erased",     "changed",  "retargeted", "replaced", "by"};
+constexpr std::string_view kPassMembers[] = {"phase",   "id",         "graph",    "name",    "subsystem",
+                                             "kind",    "parent",     "loc",      "created", "erased",
+                                             "changed", "retargeted", "replaced", "by"};
 constexpr std::string_view kBirthMembers[] = {"unit", "pass", "evidence", "pattern", "pattern_loc", "loc", "sources"};
 constexpr std::string_view kLinkMembers[] = {"kind", "from", "to"};
 constexpr std::string_view kClaimMembers[] = {"kernel", "claimant", "evidence", "units"};
@@ -101,6 +103,7 @@ struct RecordReader::State_ {
 
   model::Sink& sink;
   RecordParser record;
+  AttrLine attr_line;
   bool first = true;
   Names<StageId> stages;
   Names<AttrId> attrs;
@@ -118,6 +121,7 @@ struct RecordReader::State_ {
   std::string string(std::size_t i) { return std::string(record.text(i, {})); }
   std::string needed(std::size_t i) { return std::string(record.text(i)); }
   Settings settings(std::size_t i);
+  std::optional<UnitId> find_unit(std::string_view text) const;
   UnitId unit_id(std::string_view text);
   GraphId graph_id(std::string_view text);
   CompileId compile_id(std::string_view text);
@@ -138,6 +142,7 @@ struct RecordReader::State_ {
   void graph();
   void unit();
   void attr();
+  bool attr_as_written(std::string_view line);
   void snapshot();
   void pass();
   void birth();
@@ -186,13 +191,16 @@ GraphId RecordReader::State_::graph_id(std::string_view text) {
   return GraphId::kNone;
 }
 
-UnitId RecordReader::State_::unit_id(std::string_view text) {
+std::optional<UnitId> RecordReader::State_::find_unit(std::string_view text) const {
   const auto id = parse_id(text);
   const std::size_t kind = id ? kLetters.find(id->letter) : std::string_view::npos;
-  if (kind != std::string_view::npos && id->compile < compiles.size() &&
-      id->ordinal < compiles[id->compile].units[kind].size()) {
-    return compiles[id->compile].units[kind][id->ordinal];
-  }
+  if (kind == std::string_view::npos || id->compile >= compiles.size()) return std::nullopt;
+  const auto& units = compiles[id->compile].units[kind];
+  return id->ordinal < units.size() ? std::optional(units[id->ordinal]) : std::nullopt;
+}
+
+UnitId RecordReader::State_::unit_id(std::string_view text) {
+  if (const auto unit = find_unit(text)) return *unit;
   undeclared("unit", text);
   return UnitId::kNone;
 }
@@ -367,6 +375,33 @@ void RecordReader::State_::attr() {
   if (record.ok()) sink.attr(change);
 }
 
+// Takes an attr record in our writer's spelling whose names are all known; anything else, mistakes too, is left to the
+// general parser, which finds the words for it.
+bool RecordReader::State_::attr_as_written(std::string_view line) {
+  if (!scan_attr_line(line, attr_line)) return false;
+  const auto attr = attrs.find(attr_line.attr);
+  const auto unit = find_unit(attr_line.unit);
+  const auto state = state_from_name(attr_line.state);
+  if (attr == attrs.end() || !unit || !state) return false;
+  model::AttrChange change;
+  change.unit = *unit;
+  change.attr = attr->second;
+  change.at = static_cast<SnapshotId>(attr_line.at);
+  change.value.state = *state;
+  change.value.python_type = static_cast<TextId>(attr_line.python_type);
+  change.value.repr = static_cast<TextId>(attr_line.repr);
+  change.value.text = static_cast<TextId>(attr_line.text);
+  change.value.loc = static_cast<LocId>(attr_line.loc);
+  change.value.refs.reserve(attr_line.refs.size());
+  for (const std::string_view name : attr_line.refs) {
+    const auto ref = find_unit(name);
+    if (!ref) return false;
+    change.value.refs.push_back(*ref);
+  }
+  sink.attr(change);
+  return true;
+}
+
 void RecordReader::State_::snapshot() {
   if (!record.expect(kSnapshotMembers)) return;
   const SnapshotId id = static_cast<SnapshotId>(static_cast<std::uint32_t>(record.integer(0, 0, kMaxId)));
@@ -506,9 +541,10 @@ void RecordReader::State_::end() {
 void RecordReader::State_::read(RecordKind kind) {
   using Method = void (State_::*)();
   static constexpr std::array<Method, model::kRecordKinds> kMethods = {
-      &State_::run,     &State_::stage, &State_::attr_kind,      &State_::hook,   &State_::text,     &State_::loc,
-      &State_::compile, &State_::graph, &State_::unit,           &State_::attr,   &State_::snapshot, &State_::pass, &State_::birth, &State_::link,
-      &State_::claim,   &State_::note,  &State_::volatile_value, &State_::source, &State_::end};
+      &State_::run,      &State_::stage,          &State_::attr_kind, &State_::hook, &State_::text,
+      &State_::loc,      &State_::compile,        &State_::graph,     &State_::unit, &State_::attr,
+      &State_::snapshot, &State_::pass,           &State_::birth,     &State_::link, &State_::claim,
+      &State_::note,     &State_::volatile_value, &State_::source,    &State_::end};
   (this->*kMethods[static_cast<std::size_t>(kind)])();
 }
 
@@ -531,6 +567,7 @@ RecordReader::~RecordReader() = default;
 
 Expected<RecordKind> RecordReader::line(std::string_view line) {
   RecordParser& record = state_->record;
+  if (!state_->first && state_->attr_as_written(line)) return RecordKind::kAttr;
   if (!record.parse(line)) return tl::unexpected<Error>(*record.error());
   if (std::exchange(state_->first, false)) state_->check_version();
   if (!record.ok()) return tl::unexpected<Error>(*record.error());
