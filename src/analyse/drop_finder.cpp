@@ -422,7 +422,7 @@ Absence DropFinder::declared(std::uint32_t intent, PassId pass) const {
 // What is known without births: the units of the stage before that this one comes from.
 Absence DropFinder::by_stages(const Where& where, const ColumnUnit& unit, AttrId field) {
   for (std::size_t above = where.column; above-- > 0;) {
-    const auto& parents = edges_.table(where.column, above)[where.position];
+    const auto parents = edges_.table(where.column, above)[where.position];
     if (!parents.empty()) return from_parents(where, above, parents, field);
   }
   return without_parents(where, unit, field);
@@ -465,7 +465,7 @@ Absence DropFinder::without_parents(const Where& where, const ColumnUnit& unit, 
   return column.layer == "FX" || column.layer == "backend" ? result : orphan(unit.unit);
 }
 
-Absence DropFinder::from_parents(const Where& where, std::size_t above, const std::vector<Parent>& parents,
+Absence DropFinder::from_parents(const Where& where, std::size_t above, std::span<const Parent> parents,
                                  AttrId field) {
   const Column& before = pipeline_.columns[above];
   AttrId read = field;
@@ -477,7 +477,7 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
   std::copy_if(parents.begin(), parents.end(), std::back_inserter(sure),
                [](const Parent& p) { return strength_of(p.evidence) != Strength::kDerived; });
   const bool guessed = sure.empty();
-  const std::vector<Parent>& sources = guessed ? parents : sure;
+  const std::span<const Parent> sources = guessed ? parents : std::span<const Parent>(sure);
   std::vector<UnitId> had;
   std::vector<Absence> reasons;
   for (const Parent& parent : sources) {
@@ -518,7 +518,7 @@ Absence DropFinder::from_parents(const Where& where, std::size_t above, const st
   return inherit(reasons);
 }
 
-Absence DropFinder::dropped_between(const Where& where, std::size_t above, const std::vector<Parent>& parents,
+Absence DropFinder::dropped_between(const Where& where, std::size_t above, std::span<const Parent> parents,
                                     const std::vector<UnitId>& had, AttrId field) {
   const Column& before = pipeline_.columns[above];
   const ColumnUnit& unit = pipeline_.columns[where.column].units[where.position];

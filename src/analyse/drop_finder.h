@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -73,8 +74,8 @@ class DropFinder {
   Absence by_stages(const Where& where, const ColumnUnit& unit, AttrId field);
   Absence without_parents(const Where& where, const ColumnUnit& unit, AttrId field);
   Absence orphan(UnitId unit);
-  Absence from_parents(const Where& where, std::size_t above, const std::vector<Parent>& parents, AttrId field);
-  Absence dropped_between(const Where& where, std::size_t above, const std::vector<Parent>& parents,
+  Absence from_parents(const Where& where, std::size_t above, std::span<const Parent> parents, AttrId field);
+  Absence dropped_between(const Where& where, std::size_t above, std::span<const Parent> parents,
                           const std::vector<UnitId>& had, AttrId field);
   bool born_here(UnitId unit, AttrId field, const Column& column) const;
   SourceState source_state(const ChargedBirth& birth, UnitId source, UnitId unit, AttrId field) const;

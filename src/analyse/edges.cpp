@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_set>
+#include <utility>
 
 #include "analyse/handles.h"
 #include "analyse/pass_index.h"
@@ -52,7 +53,7 @@ std::string_view strength_name(Strength v) {
 namespace analyse {
 namespace {
 
-bool before(const std::vector<std::size_t>& columns, std::size_t limit) {
+bool before(std::span<const std::size_t> columns, std::size_t limit) {
   return std::all_of(columns.begin(), columns.end(), [&](std::size_t c) { return c < limit; });
 }
 
@@ -80,19 +81,14 @@ UnitId EdgeFinder::kernel_of(UnitId file) const {
   return found == kernel_of_.end() ? UnitId::kNone : found->second;
 }
 
-const std::vector<UnitId>& EdgeFinder::claimed(UnitId kernel) const {
-  static const std::vector<UnitId> kNothing;
-  auto found = claimed_.find(kernel);
-  return found == claimed_.end() ? kNothing : found->second;
-}
-
 void EdgeFinder::index_columns() {
   for (std::size_t c = 0; c < pipeline_.columns.size(); ++c) {
     for (const ColumnUnit& unit : pipeline_.columns[c].units) {
-      columns_of_[unit.unit].push_back(c);
+      columns_of_.add(unit.unit, c);
       last_look_[unit.unit] = unit.snapshot;
     }
   }
+  columns_of_.close();
 }
 
 void EdgeFinder::index_links() {
@@ -107,10 +103,10 @@ void EdgeFinder::index_links() {
         continue;
       }
       if (link.kind == "print_op_specs") continue;  // the kernel's operations lead there too
-      auto& from = linked_from_[to];
-      from.insert(from.end(), link.from.begin(), link.from.end());
+      for (UnitId from : link.from) linked_from_.add(to, from);
     }
   }
+  linked_from_.close();
   // What the compiler's mapping adds to the origins it is made of is nothing; it may leave some out.
   std::unordered_set<UnitId> by_origins;
   for (const Claim& claim : capture_.claims) {
@@ -119,66 +115,73 @@ void EdgeFinder::index_links() {
   for (const Claim& claim : capture_.claims) {
     if (claim.claimant != "compiler" || capture_.compile_of(claim.kernel) != pipeline_.compile) continue;
     if (claim.evidence != "origins" && by_origins.contains(claim.kernel)) continue;
-    auto& units = claimed_[claim.kernel];
-    units.insert(units.end(), claim.units.begin(), claim.units.end());
+    for (UnitId unit : claim.units) claimed_.add(claim.kernel, unit);
   }
+  claimed_.close();
 }
 
 // Sources of a unit by the best evidence for its birth; those that no stage shows stand for what they were made of.
 void EdgeFinder::index_births() {
   struct Best {
     std::size_t rank = 0;
-    std::vector<UnitId> sources;
+    const std::vector<UnitId>* first = nullptr;  // of the only birth; of several of one rank `all` holds the sources
+    std::vector<UnitId> all;
     bool ambiguous = false;
     bool of_autograd = false;
     bool is_copy = false;
+
+    std::span<const UnitId> sources() const { return all.empty() ? std::span(*first) : std::span(all); }
   };
   UnitMap<Best> best;
   for (const Birth& birth : capture_.births) {
     if (birth.sources.empty() || capture_.compile_of(birth.unit) != pipeline_.compile) continue;
     const std::size_t rank = charging_rank(birth.evidence);
     auto [place, fresh] = best.try_emplace(birth.unit);
-    if (!fresh && place->second.rank < rank) continue;
-    if (fresh || place->second.rank > rank)
-      place->second = {rank, {}, false, birth.evidence == "sequence", birth.evidence == "copy"};
-    place->second.sources.insert(place->second.sources.end(), birth.sources.begin(), birth.sources.end());
-    place->second.ambiguous = place->second.sources.size() > 1 && birth.evidence == "match";
+    Best& how = place->second;
+    if (!fresh && how.rank < rank) continue;
+    if (fresh || how.rank > rank) {
+      how = {rank, &birth.sources, {}, false, birth.evidence == "sequence", birth.evidence == "copy"};
+    } else {
+      if (how.all.empty()) how.all = *how.first;
+      how.all.insert(how.all.end(), birth.sources.begin(), birth.sources.end());
+    }
+    how.ambiguous = how.sources().size() > 1 && birth.evidence == "match";
   }
+  std::vector<std::uint32_t> seen(capture_.units.size(), 0);  // by unit: the walk that came by last
+  std::uint32_t walk = 0;
+  std::vector<std::pair<UnitId, bool>> open;  // with each source: whether a match on the way names it among others
   for (const auto& [unit, how] : best) {
-    if (columns_of_.count(unit) == 0) continue;
-    std::vector<Fact> facts;
-    std::unordered_set<UnitId> seen = {unit};
-    // With each source: whether a match on the way names it among others.
-    std::vector<std::pair<UnitId, bool>> open;
+    if (!columns_of_.has(unit)) continue;
+    // A copy was seen being made of one node: that says more than any chain it carries along.
+    UnitLists<Fact>& facts = how.is_copy && how.sources().size() == 1 ? copy_of_ : born_of_;
+    seen[index(unit)] = ++walk;
     const auto follow = [&](const Best& step, bool ambiguous) {
-      for (auto it = step.sources.rbegin(); it != step.sources.rend(); ++it)
-        open.emplace_back(*it, ambiguous || step.ambiguous);
+      const auto sources = step.sources();
+      for (auto it = sources.rbegin(); it != sources.rend(); ++it) open.emplace_back(*it, ambiguous || step.ambiguous);
     };
     follow(how, false);
     while (!open.empty()) {
       const auto [source, ambiguous] = open.back();
       open.pop_back();
-      if (!seen.insert(source).second) continue;
+      if (std::exchange(seen[index(source)], walk) == walk) continue;
       // A backward node stands beside its forward nodes: it comes from what they came from.
-      const bool transparent = columns_of_.count(source) == 0 || how.of_autograd;
+      const bool transparent = how.of_autograd || !columns_of_.has(source);
       const auto further = transparent ? best.find(source) : best.end();
       if (further == best.end())
-        facts.push_back({source, Evidence::kBirth, ambiguous});
+        facts.add(unit, {source, Evidence::kBirth, ambiguous});
       else
         follow(further->second, ambiguous);
     }
-    // A copy was seen being made of one node: that says more than any chain it carries along.
-    (how.is_copy && how.sources.size() == 1 ? copy_of_ : born_of_).emplace(unit, std::move(facts));
   }
+  copy_of_.close();
+  born_of_.close();
 }
 
 // The n-th OpSpec made from a kernel's operations is the n-th file of its bundle.
 void EdgeFinder::index_bundles() {
   UnitMap<UnitId> kernel_of_operation;
   for (const auto& [kernel, files] : files_of_) {
-    auto operations = linked_from_.find(kernel);
-    if (operations == linked_from_.end()) continue;
-    for (UnitId operation : operations->second) {
+    for (UnitId operation : linked_from_.of(kernel)) {
       auto [place, fresh] = kernel_of_operation.try_emplace(operation, kernel);
       if (!fresh) place->second = std::min(place->second, kernel);
     }
@@ -187,15 +190,16 @@ void EdgeFinder::index_bundles() {
   for (const Column& column : pipeline_.columns) {
     for (const ColumnUnit& unit : column.units) {
       if (capture_.units[index(unit.unit)].kind != UnitKind::kOpSpec ||
-          columns_of_[unit.unit].front() != index_of(column))
+          columns_of_.of(unit.unit).front() != index_of(column))
         continue;
-      auto from = linked_from_.find(unit.unit);
-      if (from == linked_from_.end() || from->second.empty()) continue;
-      auto kernel = kernel_of_operation.find(from->second.front());
+      const auto from = linked_from_.of(unit.unit);
+      if (from.empty()) continue;
+      auto kernel = kernel_of_operation.find(from.front());
       if (kernel != kernel_of_operation.end()) specs[kernel->second].push_back(unit.unit);
     }
   }
   for (const auto& [kernel, members] : specs) pair_bundle(files_of_[kernel], members);
+  bundle_specs_.close();
 }
 
 void EdgeFinder::pair_bundle(const std::vector<UnitId>& files, const std::vector<UnitId>& specs) {
@@ -205,7 +209,7 @@ void EdgeFinder::pair_bundle(const std::vector<UnitId>& files, const std::vector
     const std::string in_spec = handle_id(specs[i]);
     const bool disagree = !in_file.empty() && !in_spec.empty() && in_file != in_spec;
     if (disagree) disagreeing_.push_back(files[i]);
-    bundle_specs_[files[i]].push_back({specs[i], Evidence::kBundleOrder, disagree});
+    bundle_specs_.add(files[i], {specs[i], Evidence::kBundleOrder, disagree});
   }
 }
 
@@ -236,10 +240,11 @@ void EdgeFinder::index_handles() {
       auto found = by_id.find(handle_id(unit.unit));
       if (found == by_id.end()) continue;
       for (UnitId spec : found->second) {
-        handle_specs_[unit.unit].push_back({spec, Evidence::kHandle, found->second.size() > 1});
+        handle_specs_.add(unit.unit, {spec, Evidence::kHandle, found->second.size() > 1});
       }
     }
   }
+  handle_specs_.close();
 }
 
 // An FX node belongs to the first OpSpec that lists it among its buffer's origins; where there is none (stock back
@@ -263,17 +268,16 @@ void EdgeFinder::index_owners() {
 }
 
 void EdgeFinder::index_reverse() {
+  Tier all;
   for (const auto& column : pipeline_.columns) {
     for (const ColumnUnit& unit : column.units) {
       if (last_look_[unit.unit] != unit.snapshot) continue;
-      for (const Tier& tier : tiers(unit.unit, unit.snapshot)) {
-        for (const Fact& fact : tier) {
-          auto& list = reverse_[fact.from];
-          if (list.empty() || list.back().first != unit.unit) list.emplace_back(unit.unit, fact.evidence);
-        }
-      }
+      all.clear();
+      for (std::size_t which = 0; which < kTiers; ++which) add_tier(which, unit.unit, unit.snapshot, all);
+      for (const Fact& fact : all) reverse_.add(fact.from, {unit.unit, fact.evidence});
     }
   }
+  reverse_.close([](const auto& a, const auto& b) { return a.first == b.first; });
 }
 
 void EdgeFinder::add_refs(Tier& tier, UnitId unit, AttrId attr, SnapshotId snapshot, Evidence evidence) const {
@@ -301,51 +305,53 @@ void EdgeFinder::add_origins(Tier& tier, UnitId unit, SnapshotId snapshot) const
 }
 
 // What is known of where a unit comes from, best first. The first tier that leads anywhere answers.
-EdgeFinder::Tiers EdgeFinder::tiers(UnitId unit, SnapshotId snapshot) const {
-  Tiers result;
-  if (auto found = linked_from_.find(unit); found != linked_from_.end()) {
-    for (UnitId from : found->second) result[0].push_back({from, Evidence::kLink});
+void EdgeFinder::add_tier(std::size_t which, UnitId unit, SnapshotId snapshot, Tier& tier) const {
+  const auto append = [&](std::span<const Fact> facts) { tier.insert(tier.end(), facts.begin(), facts.end()); };
+  switch (which) {
+    case 0:
+      for (UnitId from : linked_from_.of(unit)) tier.push_back({from, Evidence::kLink});
+      return;
+    case 1:
+      if (auto found = files_of_.find(unit); found != files_of_.end()) {
+        for (UnitId file : found->second) tier.push_back({file, Evidence::kLink});
+      }
+      return;
+    case 2: return append(bundle_specs_.of(unit));
+    case 3: return append(handle_specs_.of(unit));
+    case 4:
+      if (copy_of_.has(unit)) return append(copy_of_.of(unit));
+      // What a pass wrote over it names another node.
+      if (const Observation* chain = trusted_value(capture_, unit, names_["from_node"], snapshot).value) {
+        for (UnitId ref : chain->refs) tier.push_back({ref, Evidence::kFromNode});
+      }
+      return add_origins(tier, unit, snapshot);
+    case 5: return append(born_of_.of(unit));
+    default:
+      if (copy_of_.has(unit)) return;
+      for (UnitId claimed : claimed_.of(unit)) tier.push_back({claimed, Evidence::kClaim});
   }
-  if (auto found = files_of_.find(unit); found != files_of_.end()) {
-    for (UnitId file : found->second) result[1].push_back({file, Evidence::kLink});
-  }
-  if (auto found = bundle_specs_.find(unit); found != bundle_specs_.end()) result[2] = found->second;
-  if (auto found = handle_specs_.find(unit); found != handle_specs_.end()) result[3] = found->second;
-  if (auto found = copy_of_.find(unit); found != copy_of_.end()) {
-    result[4] = found->second;
-    return result;
-  }
-  // What a pass wrote over it names another node.
-  if (const Observation* chain = trusted_value(capture_, unit, names_["from_node"], snapshot).value) {
-    for (UnitId ref : chain->refs) result[4].push_back({ref, Evidence::kFromNode});
-  }
-  add_origins(result[4], unit, snapshot);
-  if (auto found = born_of_.find(unit); found != born_of_.end()) result[5] = found->second;
-  if (auto found = claimed_.find(unit); found != claimed_.end()) {
-    for (UnitId claimed : found->second) result[6].push_back({claimed, Evidence::kClaim});
-  }
-  return result;
 }
 
-std::vector<Parent> EdgeFinder::follow_fact(const Fact& fact, std::size_t to, std::size_t from) {
+void EdgeFinder::follow_fact(const Fact& fact, std::size_t to, std::size_t from, std::vector<Parent>& result) {
   const Column& target = pipeline_.columns[from];
-  if (target.holds(fact.from)) return {{fact.from, fact.evidence, fact.ambiguous}};
-  std::vector<Parent> result;
-  auto seen = columns_of_.find(fact.from);
-  if (seen == columns_of_.end() || before(seen->second, from)) {
+  if (target.holds(fact.from)) {
+    result.push_back({fact.from, fact.evidence, fact.ambiguous});
+    return;
+  }
+  const auto columns = columns_of_.of(fact.from);
+  if (columns.empty() || before(columns, from)) {
     // It lies before `from`, or in no snapshot: what else came from it there?
-    auto others = reverse_.find(fact.from);
-    if (others == reverse_.end()) return {};
-    for (const auto& [unit, evidence] : others->second) {
+    const std::size_t start = result.size();
+    for (const auto& [unit, evidence] : reverse_.of(fact.from)) {
       if (target.holds(unit)) result.push_back({unit, weaker(fact.evidence, evidence), fact.ambiguous});
     }
     const bool one_of = fact.evidence == Evidence::kFromNode || fact.evidence == Evidence::kOrigins;
-    if (one_of && result.size() > 1) {
-      for (Parent& parent : result) parent.ambiguous = true;
+    if (one_of && result.size() > start + 1) {
+      for (std::size_t i = start; i < result.size(); ++i) result[i].ambiguous = true;
     }
-    return result;
+    return;
   }
-  for (auto column = seen->second.rbegin(); column != seen->second.rend(); ++column) {
+  for (auto column = columns.rbegin(); column != columns.rend(); ++column) {
     if (*column >= to || *column <= from) continue;
     const ParentTable& between = table(*column, from);
     for (Parent parent : between[pipeline_.columns[*column].positions.at(fact.from)]) {
@@ -355,13 +361,14 @@ std::vector<Parent> EdgeFinder::follow_fact(const Fact& fact, std::size_t to, st
     }
     break;
   }
-  return result;
 }
 
 // Duplicates keep their strongest evidence.
-void EdgeFinder::sort_parents(std::vector<Parent>& parents, std::size_t from) const {
+void EdgeFinder::sort_parents(std::vector<Parent>& parents, std::size_t start, std::size_t from) const {
+  if (parents.size() < start + 2) return;
+  const auto begin = parents.begin() + static_cast<std::ptrdiff_t>(start);
   const auto& positions = pipeline_.columns[from].positions;
-  std::sort(parents.begin(), parents.end(), [&](const Parent& a, const Parent& b) {
+  std::sort(begin, parents.end(), [&](const Parent& a, const Parent& b) {
     const std::size_t pa = positions.at(a.unit);
     const std::size_t pb = positions.at(b.unit);
     if (pa != pb) return pa < pb;
@@ -369,21 +376,11 @@ void EdgeFinder::sort_parents(std::vector<Parent>& parents, std::size_t from) co
     return a.evidence < b.evidence;
   });
   parents.erase(
-      std::unique(parents.begin(), parents.end(), [](const Parent& a, const Parent& b) { return a.unit == b.unit; }),
+      std::unique(begin, parents.end(), [](const Parent& a, const Parent& b) { return a.unit == b.unit; }),
       parents.end());
 }
 
-std::vector<Parent> EdgeFinder::follow(const Tier& tier, std::size_t to, std::size_t from) {
-  std::vector<Parent> result;
-  for (const Fact& fact : tier) {
-    auto some = follow_fact(fact, to, from);
-    result.insert(result.end(), some.begin(), some.end());
-  }
-  sort_parents(result, from);
-  return result;
-}
-
-std::vector<Parent> EdgeFinder::by_location(UnitId unit, SnapshotId snapshot, std::size_t from) {
+void EdgeFinder::add_by_location(UnitId unit, SnapshotId snapshot, std::size_t from, std::vector<Parent>& result) {
   auto [place, fresh] = locations_.try_emplace(from);
   if (fresh) {
     for (const ColumnUnit& other : pipeline_.columns[from].units) {
@@ -393,26 +390,34 @@ std::vector<Parent> EdgeFinder::by_location(UnitId unit, SnapshotId snapshot, st
     }
   }
   auto source = trusted_source(capture_, names_["stack_trace"], unit, snapshot);
-  if (!source) return {};
+  if (!source) return;
   auto found = place->second.find(source->key);
-  if (found == place->second.end()) return {};
-  std::vector<Parent> result;
+  if (found == place->second.end()) return;
   for (UnitId match : found->second) result.push_back({match, Evidence::kLocation, found->second.size() > 1});
-  return result;
 }
 
-std::vector<Parent> EdgeFinder::own_parents(const ColumnUnit& unit, std::size_t to, std::size_t from) {
-  if (pipeline_.columns[from].holds(unit.unit)) return {{unit.unit, Evidence::kIdentity, false}};
-  for (const Tier& tier : tiers(unit.unit, unit.snapshot)) {
-    auto result = follow(tier, to, from);
-    if (!result.empty()) return result;
+void EdgeFinder::add_own_parents(const ColumnUnit& unit, std::size_t to, std::size_t from,
+                                 std::vector<Parent>& result) {
+  if (pipeline_.columns[from].holds(unit.unit)) {
+    result.push_back({unit.unit, Evidence::kIdentity, false});
+    return;
   }
-  return by_location(unit.unit, unit.snapshot, from);
+  const std::size_t start = result.size();
+  Tier tier;
+  for (std::size_t which = 0; which < kTiers; ++which) {
+    tier.clear();
+    add_tier(which, unit.unit, unit.snapshot, tier);
+    for (const Fact& fact : tier) follow_fact(fact, to, from, result);
+    if (result.size() == start) continue;
+    sort_parents(result, start, from);
+    return;
+  }
+  add_by_location(unit.unit, unit.snapshot, from, result);
 }
 
 // FX nodes without a parent of their own: those of the nodes lowered together with them, else those of the nearest
 // producers that have some.
-void EdgeFinder::attach_sourceless(std::size_t to, ParentTable& result) {
+void EdgeFinder::attach_sourceless(std::size_t to, std::size_t from, ParentTable& result) const {
   const Column& column = pipeline_.columns[to];
   UnitMap<std::size_t> group_of_owner;
   std::vector<std::vector<std::size_t>> members;
@@ -442,29 +447,39 @@ void EdgeFinder::attach_sourceless(std::size_t to, ParentTable& result) {
     own[g].erase(std::unique(own[g].begin(), own[g].end()), own[g].end());
   }
   const auto nearest = nearest_sources(own, producers);
+  ParentTable attached;
   for (std::size_t i = 0; i < column.units.size(); ++i) {
-    if (!result[i].empty()) continue;
-    const bool sibling = !own[group[i]].empty();
-    for (std::uint64_t value : sibling ? own[group[i]] : nearest[group[i]]) {
-      result[i].push_back(
-          {id_at<UnitId>(value / 2), sibling ? Evidence::kSibling : Evidence::kProducer, value % 2 != 0});
+    const auto known = result[i];
+    attached.all_.insert(attached.all_.end(), known.begin(), known.end());
+    if (known.empty()) {
+      const bool sibling = !own[group[i]].empty();
+      for (std::uint64_t value : sibling ? own[group[i]] : nearest[group[i]]) {
+        attached.all_.push_back(
+            {id_at<UnitId>(value / 2), sibling ? Evidence::kSibling : Evidence::kProducer, value % 2 != 0});
+      }
+      sort_parents(attached.all_, attached.starts_.back(), from);
     }
+    attached.starts_.push_back(attached.all_.size());
   }
+  result = std::move(attached);
 }
 
 const ParentTable& EdgeFinder::table(std::size_t to, std::size_t from) {
   const std::pair key{to, from};
   if (auto found = tables_.find(key); found != tables_.end()) return found->second;
   const Column& column = pipeline_.columns[to];
-  ParentTable result(column.units.size());
-  for (std::size_t i = 0; i < column.units.size(); ++i) result[i] = own_parents(column.units[i], to, from);
-  const bool fx = std::any_of(column.units.begin(), column.units.end(), [&](const ColumnUnit& u) {
-    return capture_.units[index(u.unit)].kind == UnitKind::kFxNode;
-  });
-  if (fx) {
-    attach_sourceless(to, result);
-    for (auto& parents : result) sort_parents(parents, from);
+  ParentTable result;
+  result.starts_.reserve(column.units.size() + 1);
+  for (const ColumnUnit& unit : column.units) {
+    add_own_parents(unit, to, from, result.all_);
+    result.starts_.push_back(result.all_.size());
   }
+  bool fx = false, sourceless = false;
+  for (std::size_t i = 0; i < column.units.size(); ++i) {
+    fx = fx || capture_.units[index(column.units[i].unit)].kind == UnitKind::kFxNode;
+    sourceless = sourceless || result[i].empty();
+  }
+  if (fx && sourceless) attach_sourceless(to, from, result);
   return tables_.emplace(key, std::move(result)).first->second;
 }
 

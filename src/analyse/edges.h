@@ -3,9 +3,8 @@
 // Must not know: output formats, which stages a caller shows.
 #pragma once
 
-#include <array>
-#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "analyse/pipeline.h"
 #include "analyse/sources.h"
 #include "analyse/support.h"
+#include "analyse/unit_lists.h"
 #include "analyse/unit_map.h"
 #include "analyse/witness.h"
 #include "kerntrail/capture.h"
@@ -29,7 +29,19 @@ struct Parent {
   bool operator==(const Parent&) const = default;
 };
 
-using ParentTable = std::vector<std::vector<Parent>>;  // by position in the later column
+// Parents of each unit of a later column, by its position there.
+class ParentTable {
+ public:
+  std::span<const Parent> operator[](std::size_t position) const {
+    return {all_.data() + starts_[position], all_.data() + starts_[position + 1]};
+  }
+  std::size_t size() const { return starts_.size() - 1; }
+
+ private:
+  friend class EdgeFinder;
+  std::vector<Parent> all_;
+  std::vector<std::size_t> starts_{0};
+};
 
 // Columns are indices into the pipeline's. Keeps references: capture and pipeline must outlive it.
 class EdgeFinder {
@@ -45,7 +57,7 @@ class EdgeFinder {
   const WitnessIndex& witness() const { return witness_; }
   const SupportFinder& support() const { return support_; }
   // What the compiler says that a kernel comes from.
-  const std::vector<UnitId>& claimed(UnitId kernel) const;
+  std::span<const UnitId> claimed(UnitId kernel) const { return claimed_.of(kernel); }
 
  private:
   struct Fact {
@@ -54,7 +66,7 @@ class EdgeFinder {
     bool ambiguous = false;
   };
   using Tier = std::vector<Fact>;
-  using Tiers = std::array<Tier, 7>;
+  static constexpr std::size_t kTiers = 7;
 
   void index_columns();
   void index_links();
@@ -65,15 +77,16 @@ class EdgeFinder {
   void index_handles();
   void index_owners();
   void index_reverse();
-  Tiers tiers(UnitId unit, SnapshotId snapshot) const;
+  // Appends what tier `which` knows of the unit; tiers are asked in order.
+  void add_tier(std::size_t which, UnitId unit, SnapshotId snapshot, Tier& tier) const;
   void add_refs(Tier& tier, UnitId unit, AttrId attr, SnapshotId snapshot, Evidence evidence) const;
   void add_origins(Tier& tier, UnitId unit, SnapshotId snapshot) const;
-  std::vector<Parent> follow(const Tier& tier, std::size_t to, std::size_t from);
-  std::vector<Parent> follow_fact(const Fact& fact, std::size_t to, std::size_t from);
-  std::vector<Parent> by_location(UnitId unit, SnapshotId snapshot, std::size_t from);
-  std::vector<Parent> own_parents(const ColumnUnit& unit, std::size_t to, std::size_t from);
-  void attach_sourceless(std::size_t to, ParentTable& table);
-  void sort_parents(std::vector<Parent>& parents, std::size_t from) const;
+  void follow_fact(const Fact& fact, std::size_t to, std::size_t from, std::vector<Parent>& result);
+  void add_by_location(UnitId unit, SnapshotId snapshot, std::size_t from, std::vector<Parent>& result);
+  void add_own_parents(const ColumnUnit& unit, std::size_t to, std::size_t from, std::vector<Parent>& result);
+  void attach_sourceless(std::size_t to, std::size_t from, ParentTable& table) const;
+  // Sorts what lies behind `start` and leaves out duplicates.
+  void sort_parents(std::vector<Parent>& parents, std::size_t start, std::size_t from) const;
   std::string handle_id(UnitId unit) const;
 
   const Capture& capture_;
@@ -81,17 +94,17 @@ class EdgeFinder {
   AttrNames names_;
   WitnessIndex witness_;
   SupportFinder support_;
-  UnitMap<std::vector<std::size_t>> columns_of_;   // ascending
+  UnitLists<std::size_t> columns_of_;              // ascending
   UnitMap<SnapshotId> last_look_;                  // at the unit's last column
-  UnitMap<std::vector<UnitId>> linked_from_;  // sides `from` of links whose `to` holds the unit
+  UnitLists<UnitId> linked_from_;  // sides `from` of links whose `to` holds the unit
   UnitMap<std::vector<UnitId>> files_of_;  // kernel -> its bundle
   UnitMap<UnitId> kernel_of_;  // file -> kernel
-  UnitMap<std::vector<Fact>> bundle_specs_;  // file -> OpSpec at its place
-  UnitMap<std::vector<Fact>> handle_specs_;  // file -> OpSpecs with its handle id
-  UnitMap<std::vector<UnitId>> claimed_;  // kernel -> claimed units
-  UnitMap<std::vector<Fact>> born_of_, copy_of_;  // what it was seen being made or copied of
+  UnitLists<Fact> bundle_specs_;   // file -> OpSpec at its place
+  UnitLists<Fact> handle_specs_;   // file -> OpSpecs with its handle id
+  UnitLists<UnitId> claimed_;      // kernel -> claimed units
+  UnitLists<Fact> born_of_, copy_of_;  // what it was seen being made or copied of
   UnitMap<UnitId> owner_;  // FX node -> first OpSpec (else operation) of it
-  UnitMap<std::vector<std::pair<UnitId, Evidence>>> reverse_;
+  UnitLists<std::pair<UnitId, Evidence>> reverse_;
   std::map<std::size_t, std::unordered_map<SourceKey, std::vector<UnitId>, SourceKeyHash>> locations_;
   std::map<std::pair<std::size_t, std::size_t>, ParentTable> tables_;
   std::vector<UnitId> disagreeing_;

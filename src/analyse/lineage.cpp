@@ -112,7 +112,7 @@ void LineageBuilder::connect_layer(std::size_t i) {
 void LineageBuilder::connect(std::size_t i, std::size_t to, std::size_t p, UnitId shown) {
   const std::uint32_t target = nodes_.at({static_cast<std::uint32_t>(i + 1), shown});
   for (std::size_t above = i; above-- > 0;) {
-    const auto& parents = edges_.table(to, columns_[above])[p];
+    const auto parents = edges_.table(to, columns_[above])[p];
     if (parents.empty()) continue;
     for (const Parent& parent : parents) {
       add_edge(nodes_.at({static_cast<std::uint32_t>(above + 1), parent.unit}), target, parent.evidence,
@@ -229,7 +229,8 @@ void LineageBuilder::add_contradicted() {
   for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
     const UnitId unit = result_.nodes[i].unit;
     if (!has(unit) || witness.of(unit) == nullptr) continue;
-    std::vector<UnitId> claimed = edges_.claimed(unit);
+    const auto named = edges_.claimed(unit);
+    std::vector<UnitId> claimed(named.begin(), named.end());
     for (std::string_view attr : {"origins", "buffer_origins"}) {
       const Observation* seen = present(capture_, unit, names_[attr], last);
       if (seen != nullptr) claimed.insert(claimed.end(), seen->refs.begin(), seen->refs.end());

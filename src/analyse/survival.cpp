@@ -277,7 +277,7 @@ class Builder {
 
   bool came_from_one_that_had(std::size_t i, std::size_t p, const MatrixCell& previous) {
     const Column& before = pipeline_.columns[columns_[i - 1]];
-    const auto& parents = edges_.table(columns_[i], columns_[i - 1])[p];
+    const auto parents = edges_.table(columns_[i], columns_[i - 1])[p];
     return std::any_of(parents.begin(), parents.end(), [&](const Parent& parent) {
       const CellUnit& cell = previous.units[before.positions.at(parent.unit)];
       return cell.verdict == Verdict::kOwn || (cell.verdict == Verdict::kCarried && !is_of_forward(cell.carrier));

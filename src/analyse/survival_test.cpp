@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -178,10 +179,10 @@ TEST(Survival, FusedOperationsMeetInTheirGroup) {
   const auto pipeline = analyse::pipeline_of(stock.capture, id_at<CompileId>(0));
   analyse::EdgeFinder edges(stock.capture, pipeline);
   ASSERT_EQ(pipeline.columns.size(), 4U);  // fx_post_grad, ir_pre_pass, schedule, kernel
-  const auto& of_group = edges.table(2, 1)[0];
+  const auto of_group = edges.table(2, 1)[0];
   ASSERT_EQ(of_group.size(), 2U);
   EXPECT_EQ(of_group[0], (analyse::Parent{stock.op0, Evidence::kLink, false}));
-  EXPECT_EQ(edges.table(3, 2)[0], (std::vector<analyse::Parent>{{stock.group, Evidence::kLink, false}}));
+  EXPECT_THAT(edges.table(3, 2)[0], ::testing::ElementsAre(analyse::Parent{stock.group, Evidence::kLink, false}));
   EXPECT_EQ(edges.table(2, 0)[0].size(), 2U);  // through the operations to their FX nodes
 }
 
