@@ -18,6 +18,7 @@ target_include_directories(kerntrail_tomlplusplus SYSTEM INTERFACE ${KERNTRAIL_T
 kerntrail_find(OpenSSL libssl-dev)
 kerntrail_find(ZLIB zlib1g-dev)
 kerntrail_find(zstd libzstd-dev)
+find_package(Threads REQUIRED)
 kerntrail_find(PkgConfig pkg-config)
 pkg_check_modules(XXHASH QUIET IMPORTED_TARGET libxxhash)
 if(NOT XXHASH_FOUND)

@@ -465,8 +465,7 @@ Absence DropFinder::without_parents(const Where& where, const ColumnUnit& unit, 
   return column.layer == "FX" || column.layer == "backend" ? result : orphan(unit.unit);
 }
 
-Absence DropFinder::from_parents(const Where& where, std::size_t above, std::span<const Parent> parents,
-                                 AttrId field) {
+Absence DropFinder::from_parents(const Where& where, std::size_t above, std::span<const Parent> parents, AttrId field) {
   const Column& before = pipeline_.columns[above];
   AttrId read = field;
   if (const auto through = read_through(capture_.attr_kinds[index(field)].name);

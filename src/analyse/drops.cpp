@@ -14,6 +14,7 @@
 #include "analyse/fates.h"
 #include "analyse/observer_rules.h"
 #include "analyse/survival.h"
+#include "base/parallel.h"
 
 namespace kerntrail {
 
@@ -363,18 +364,13 @@ void DropBuilder::follow_passes(const Pipeline& pipeline, EdgeFinder& edges, Dro
 }  // namespace analyse
 
 Expected<std::vector<Drops>> drops(const Capture& capture, const DropOptions& options) {
-  std::vector<Drops> result;
-  KERNTRAIL_TRY(const auto compiles, analyse::select_compiles(capture, options.analysis));
+  KERNTRAIL_TRY(const auto parts, analyse::parts_of(capture, options.analysis, analyse::Directions::kApart));
   const analyse::DropBuilder builder(capture, options.intents);
-  for (CompileId compile : compiles) {
-    for (const std::string& direction : analyse::directions_of(capture, compile)) {
-      const auto pipeline = analyse::pipeline_of(capture, compile, direction);
-      KERNTRAIL_CHECK(analyse::select_columns(capture, pipeline, options.analysis.stages));
-      if (pipeline.columns.empty()) continue;
-      analyse::EdgeFinder edges(capture, pipeline);
-      result.push_back(builder.build(pipeline, edges, options.analysis.stages));
-    }
-  }
+  std::vector<Drops> result(parts.size());
+  base::parallel_for(parts.size(), [&](std::size_t i) {
+    analyse::EdgeFinder edges(capture, parts[i].pipeline);
+    result[i] = builder.build(parts[i].pipeline, edges, options.analysis.stages);
+  });
   return result;
 }
 

@@ -375,9 +375,8 @@ void EdgeFinder::sort_parents(std::vector<Parent>& parents, std::size_t start, s
     if (a.ambiguous != b.ambiguous) return b.ambiguous;
     return a.evidence < b.evidence;
   });
-  parents.erase(
-      std::unique(begin, parents.end(), [](const Parent& a, const Parent& b) { return a.unit == b.unit; }),
-      parents.end());
+  parents.erase(std::unique(begin, parents.end(), [](const Parent& a, const Parent& b) { return a.unit == b.unit; }),
+                parents.end());
 }
 
 void EdgeFinder::add_by_location(UnitId unit, SnapshotId snapshot, std::size_t from, std::vector<Parent>& result) {

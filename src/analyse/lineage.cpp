@@ -14,6 +14,7 @@
 #include "analyse/pass_index.h"
 #include "analyse/pipeline.h"
 #include "analyse/trusted.h"
+#include "base/parallel.h"
 #include "base/strings.h"
 
 namespace kerntrail {
@@ -258,19 +259,14 @@ EdgeKind LineageBuilder::kind_between(const Column& a, const Column& b, std::siz
 }  // namespace analyse
 
 Expected<std::vector<Lineage>> lineages(const Capture& capture, const AnalysisOptions& options) {
-  std::vector<Lineage> result;
-  KERNTRAIL_TRY(const auto compiles, analyse::select_compiles(capture, options));
-  for (CompileId compile : compiles) {
-    const auto pipeline = analyse::pipeline_of(capture, compile);
-    KERNTRAIL_TRY(auto columns, analyse::select_columns(capture, pipeline, options.stages));
-    if (pipeline.columns.empty()) continue;
-    result.push_back(analyse::LineageBuilder(capture, pipeline, std::move(columns)).build());
-  }
+  KERNTRAIL_TRY(const auto parts, analyse::parts_of(capture, options, analyse::Directions::kTogether));
   const analyse::PassIndex passes(capture);
-  for (Lineage& lineage : result) {
-    if (options.passes) analyse::name_passes(capture, passes, lineage);
-    analyse::find_rewrites(capture, passes, lineage);
-  }
+  std::vector<Lineage> result(parts.size());
+  base::parallel_for(parts.size(), [&](std::size_t i) {
+    result[i] = analyse::LineageBuilder(capture, parts[i].pipeline, parts[i].columns).build();
+    if (options.passes) analyse::name_passes(capture, passes, result[i]);
+    analyse::find_rewrites(capture, passes, result[i]);
+  });
   return result;
 }
 

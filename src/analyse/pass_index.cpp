@@ -11,6 +11,19 @@ namespace {
 constexpr std::array<std::string_view, 8> kChargingOrder{"rewrite",     "fusion", "decomposition", "match",
                                                          "replacement", "users",  "frame",         "copy"};
 
+// Leaves the first of equal units, and not `unit` itself. Lists are short; a long one is looked through by a set.
+void keep_first(std::vector<UnitId>& units, UnitId unit) {
+  constexpr std::size_t kShort = 16;
+  std::unordered_set<UnitId> seen;
+  const bool is_long = units.size() > kShort;
+  auto end = units.begin();
+  for (const UnitId one : units) {
+    const bool fresh = is_long ? seen.insert(one).second : std::find(units.begin(), end, one) == end;
+    if (fresh && one != unit) *end++ = one;
+  }
+  units.erase(end, units.end());
+}
+
 }  // namespace
 
 std::size_t charging_rank(std::string_view evidence) {
@@ -28,7 +41,9 @@ PassIndex::PassIndex(const Capture& capture)
       replaced_(capture.units.size()),
       heir_(capture.units.size(), UnitId::kNone),
       passes_of_(capture.compiles.size()) {
+  rank_.reserve(capture.births.size());
   for (const Birth& birth : capture.births) {
+    rank_.push_back(static_cast<std::uint8_t>(charging_rank(birth.evidence)));
     ++birth_start_[index(birth.unit) + 1];
     for (UnitId source : birth.sources) {
       if (!has(heir_[index(source)]) && source != birth.unit) heir_[index(source)] = birth.unit;
@@ -72,26 +87,24 @@ ChargedBirth PassIndex::charged(UnitId unit) const {
   result.birth = &capture_.births[births.front()];
   std::size_t best = kChargingOrder.size();
   for (std::uint32_t i : births) {
-    const Birth& birth = capture_.births[i];
-    if (birth.sources.empty() || charging_rank(birth.evidence) >= best) continue;
-    best = charging_rank(birth.evidence);
-    result.birth = &birth;
+    if (rank_[i] >= best || capture_.births[i].sources.empty()) continue;
+    best = rank_[i];
+    result.birth = &capture_.births[i];
   }
   if (best == kChargingOrder.size()) return result;
   result.evidence = kChargingOrder[best];
-  std::unordered_set<UnitId> seen;
   for (std::uint32_t i : births) {
-    const Birth& birth = capture_.births[i];
-    if (charging_rank(birth.evidence) != best) continue;
-    for (UnitId source : birth.sources) {
-      if (source != unit && seen.insert(source).second) result.sources.push_back(source);
-    }
+    if (rank_[i] == best)
+      result.sources.insert(result.sources.end(), capture_.births[i].sources.begin(), capture_.births[i].sources.end());
   }
+  keep_first(result.sources, unit);
   if (result.sources.empty()) result.evidence = {};
   return result;
 }
 
-bool PassIndex::names_predecessors(std::string_view evidence) { return charging_rank(evidence) <= charging_rank("replacement"); }
+bool PassIndex::names_predecessors(std::string_view evidence) {
+  return charging_rank(evidence) <= charging_rank("replacement");
+}
 
 SnapshotId PassIndex::before(PassId pass) const {
   const SnapshotId first = capture_.passes[index(pass)].first_look;

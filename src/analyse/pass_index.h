@@ -53,6 +53,7 @@ class PassIndex {
  private:
   const Capture& capture_;
   std::vector<std::uint32_t> birth_order_, birth_start_;
+  std::vector<std::uint8_t> rank_;  // by birth: its charging rank
   std::vector<SnapshotId> first_seen_, previous_;
   std::vector<PassId> erased_in_, created_in_;
   std::vector<Taken> replaced_;

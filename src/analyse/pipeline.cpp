@@ -197,6 +197,21 @@ Expected<std::vector<CompileId>> select_compiles(const Capture& capture, const A
   return chosen;
 }
 
+Expected<std::vector<PipelinePart>> parts_of(const Capture& capture, const AnalysisOptions& options,
+                                             Directions directions) {
+  std::vector<PipelinePart> parts;
+  KERNTRAIL_TRY(const auto compiles, select_compiles(capture, options));
+  for (CompileId compile : compiles) {
+    const bool apart = directions == Directions::kApart;
+    for (const std::string& direction : apart ? directions_of(capture, compile) : std::vector<std::string>{""}) {
+      PipelinePart part{pipeline_of(capture, compile, direction), {}};
+      KERNTRAIL_TRY(part.columns, select_columns(capture, part.pipeline, options.stages));
+      if (!part.pipeline.columns.empty()) parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
 std::optional<int> stage_order(const Capture& capture, std::string_view key) {
   if (auto id = capture.find_stage(key)) return capture.stages[index(*id)].order;
   if (const KnownStage* stage = known(key)) return stage->order;

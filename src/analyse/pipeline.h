@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,6 +102,15 @@ Expected<std::vector<std::size_t>> select_columns(const Capture& capture, const 
 Expected<std::vector<CompileId>> select_compiles(const Capture& capture, const AnalysisOptions& options);
 // Counted: every unit but placeholder and output nodes of an FX graph and calls of kernels.
 bool is_counted(const Capture& capture, AttrId op, UnitId unit, SnapshotId snapshot);
+// The pipelines that an analysis walks: of each compile that the options ask for, in one piece or a direction each, and
+// the columns to show; those that nothing was captured of are left out. kUsage as above.
+struct PipelinePart {
+  Pipeline pipeline;
+  std::vector<std::size_t> columns;
+};
+enum class Directions : std::uint8_t { kTogether, kApart };
+Expected<std::vector<PipelinePart>> parts_of(const Capture& capture, const AnalysisOptions& options,
+                                             Directions directions);
 // Where a stage lies in the pipeline, captured or not; nothing for a key that nobody knows.
 std::optional<int> stage_order(const Capture& capture, std::string_view key);
 // "2a", "3", ... for the stages of the reference report; empty for others.

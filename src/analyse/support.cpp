@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "analyse/pipeline.h"
@@ -76,18 +78,24 @@ SupportFinder::SupportFinder(const Capture& capture, const WitnessIndex& witness
   const auto target = capture.find_attr("target");
   const auto inputs = capture.find_attr("inputs");
   if (!target || !inputs || witness.empty()) return;  // nothing will be asked
+  std::unordered_map<TextId, bool> known;  // targets repeat
   for (std::size_t i = 0; i < capture.units.size(); ++i) {
     const auto unit = id_at<UnitId>(i);
     if (capture.units[i].kind != UnitKind::kFxNode || capture.compile_of(unit) != compile) continue;
     const Observation* last_target = nullptr;
-    const Observation* last_inputs = nullptr;
+    Node node;
     capture.each_version(unit, *target, [&](SnapshotId, const Observation& seen) { last_target = &seen; });
-    capture.each_version(unit, *inputs, [&](SnapshotId, const Observation& seen) { last_inputs = &seen; });
-    views_[unit] = last_target != nullptr && is_view(capture.text(last_target->text));
-    if (last_inputs == nullptr) continue;
-    inputs_[unit] = last_inputs->refs;
-    for (UnitId input : last_inputs->refs) users_[input].push_back(unit);
+    capture.each_version(unit, *inputs, [&](SnapshotId, const Observation& seen) { node.inputs = &seen; });
+    if (last_target != nullptr) {
+      auto [place, fresh] = known.try_emplace(last_target->text);
+      if (fresh) place->second = is_view(capture.text(last_target->text));
+      node.is_view = place->second;
+    }
+    nodes_[unit] = node;
+    if (node.inputs == nullptr) continue;
+    for (UnitId input : node.inputs->refs) users_.add(input, unit);
   }
+  users_.close();
 }
 
 Support SupportFinder::support(UnitId unit, UnitId node) const {
@@ -103,22 +111,26 @@ Support SupportFinder::support(UnitId unit, UnitId node) const {
 // Through views alone, up or down, it is connected with a node that the unit works for.
 bool SupportFinder::view_of(UnitId unit, UnitId node) const {
   const auto is = [&](UnitId one) {
-    const auto found = views_.find(one);
-    return found != views_.end() && found->second;
+    const auto found = nodes_.find(one);
+    return found != nodes_.end() && found->second.is_view;
   };
   const Work* work = witness_.of(unit);
   if (work == nullptr || !is(node)) return false;
   const auto worked_for = [&](UnitId one) {
     return std::any_of(work->begin(), work->end(), [&](const auto& known) { return known.first == one; });
   };
-  for (const auto* side : {&inputs_, &users_}) {
+  const auto inputs_of = [&](UnitId one) -> std::span<const UnitId> {
+    const auto found = nodes_.find(one);
+    if (found == nodes_.end() || found->second.inputs == nullptr) return {};
+    return found->second.inputs->refs;
+  };
+  for (const bool up : {true, false}) {
     std::vector<UnitId> open{node};
     std::unordered_set<UnitId> seen{node};
     while (!open.empty()) {
-      const auto found = side->find(open.back());
+      const UnitId one = open.back();
       open.pop_back();
-      if (found == side->end()) continue;
-      for (UnitId other : found->second) {
+      for (UnitId other : up ? inputs_of(one) : users_.of(one)) {
         if (!seen.insert(other).second) continue;
         if (worked_for(other)) return true;
         if (is(other)) open.push_back(other);

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <string_view>
-#include <unordered_map>
-#include <vector>
 
+#include "analyse/unit_lists.h"
 #include "analyse/unit_map.h"
 #include "analyse/witness.h"
 #include "kerntrail/capture.h"
@@ -29,8 +28,12 @@ class SupportFinder {
 
   const Capture& capture_;
   const WitnessIndex& witness_;
-  UnitMap<bool> views_;
-  UnitMap<std::vector<UnitId>> inputs_, users_;
+  struct Node {
+    const Observation* inputs = nullptr;
+    bool is_view = false;
+  };
+  UnitMap<Node> nodes_;
+  UnitLists<UnitId> users_;
 };
 
 }  // namespace kerntrail::analyse

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "analyse/handles.h"
+#include "base/parallel.h"
 
 namespace kerntrail {
 
@@ -339,17 +340,12 @@ Matrix matrix_of(const Capture& capture, const Pipeline& pipeline, const std::ve
 }  // namespace analyse
 
 Expected<std::vector<Matrix>> matrices(const Capture& capture, const AnalysisOptions& options) {
-  std::vector<Matrix> result;
-  KERNTRAIL_TRY(const auto compiles, analyse::select_compiles(capture, options));
-  for (CompileId compile : compiles) {
-    for (const std::string& direction : analyse::directions_of(capture, compile)) {
-      const auto pipeline = analyse::pipeline_of(capture, compile, direction);
-      KERNTRAIL_TRY(const auto columns, analyse::select_columns(capture, pipeline, options.stages));
-      if (pipeline.columns.empty()) continue;
-      analyse::EdgeFinder edges(capture, pipeline);
-      result.push_back(analyse::matrix_of(capture, pipeline, columns, edges));
-    }
-  }
+  KERNTRAIL_TRY(const auto parts, analyse::parts_of(capture, options, analyse::Directions::kApart));
+  std::vector<Matrix> result(parts.size());
+  base::parallel_for(parts.size(), [&](std::size_t i) {
+    analyse::EdgeFinder edges(capture, parts[i].pipeline);
+    result[i] = analyse::matrix_of(capture, parts[i].pipeline, parts[i].columns, edges);
+  });
   return result;
 }
 
