@@ -72,7 +72,7 @@ TEST(ValidateSuperdsc, AcceptsEveryPublicFile) {
       ++files;
     }
   }
-  EXPECT_EQ(files, 11);
+  EXPECT_EQ(files, 15);
 }
 
 TEST(ValidateSuperdsc, FindsEachKindOfDamage) {
