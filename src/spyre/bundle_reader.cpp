@@ -388,7 +388,8 @@ EmitOptions style_of(const Bundle& bundle) {
     style.generation = first ? one.generation : std::max(style.generation, one.generation);
     style.max_cores = std::max(style.max_cores, one.max_cores);
     style.lx_addresses_as_numbers = style.lx_addresses_as_numbers || one.lx_addresses_as_numbers;
-    style.op_in_file_names = style.op_in_file_names || entry.file != fmt::format("sdsc_{}.json", entry.content->ordinal);
+    style.op_in_file_names =
+        style.op_in_file_names || entry.file != fmt::format("sdsc_{}.json", entry.content->ordinal);
     first = false;
   }
   return style;

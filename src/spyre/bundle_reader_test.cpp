@@ -87,7 +87,8 @@ TEST(ReadBundle, FindsTheBufferBehindAView) {
 
 std::vector<OpSpec> emitted_specs() {
   const std::string index = "130*c0 + c1";
-  OpSpec clip = testing::pointwise("clip", {48, 130}, {tensor("x", 0, {48, 130}, index), tensor("b", -1, {48, 130}, index)});
+  OpSpec clip =
+      testing::pointwise("clip", {48, 130}, {tensor("x", 0, {48, 130}, index), tensor("b", -1, {48, 130}, index)});
   clip.op_info = base::JsonObject{{"constants", base::JsonObject{{"clipMin", -1.5}, {"clipMax", 6.0}}}};
   clip.debug_handle = DebugHandle{};
   clip.debug_handle->ir_chain = {"relu", "buf0"};
@@ -96,9 +97,9 @@ std::vector<OpSpec> emitted_specs() {
   OpSpec add = testing::pointwise("add", {48, 70},
                                   {tensor("bias", 2, {70}, "c1"), tensor("c", -1, {48, 70}, "70*c0 + c1"),
                                    tensor("d", -1, {48, 70}, "70*c0 + c1")});
-  OpSpec scale = testing::pointwise("mul", {48, 70},
-                                    {tensor("d", -1, {48, 70}, "70*c0 + c1"), tensor("two", 3, {1}, "0"),
-                                     tensor("out", 4, {48, 70}, "70*c0 + c1")});
+  OpSpec scale = testing::pointwise(
+      "mul", {48, 70},
+      {tensor("d", -1, {48, 70}, "70*c0 + c1"), tensor("two", 3, {1}, "0"), tensor("out", 4, {48, 70}, "70*c0 + c1")});
   return {clip, product, add, scale};
 }
 
@@ -145,7 +146,8 @@ TEST(ReadProgram, RefusesWhatItCannotRun) {
     return head + "\t\tsdscbundle.sdsc_execute () {sdsc_filename=\"" + name + "\"}\n\t\treturn\n\t}\n}\n";
   };
   EXPECT_EQ(read_bundle_program(run("sdsc_0.json")).value(), std::vector<std::string>{"sdsc_0.json"});
-  for (const char* name : {"../sdsc_0.json", "sdsc_/../../x.json", "/etc/passwd", "sdsc_.json", "x.json", "sdsc_0\".json"})
+  for (const char* name :
+       {"../sdsc_0.json", "sdsc_/../../x.json", "/etc/passwd", "sdsc_.json", "x.json", "sdsc_0\".json"})
     EXPECT_EQ(error(run(name)).code, ErrorCode::kUnsupported) << name;
   EXPECT_EQ(error(run("/etc/passwd")).line, 3U);
   EXPECT_EQ(error(head).code, ErrorCode::kTorn);

@@ -31,7 +31,7 @@ struct Diagnostic {
 // Which release of the format is written. kEarly: nodes say nothing of indirect access. kJune: they do, but there is no
 // debug_handle_. kJuly: debug_handle_ comes first. kJulyTransform: handles end with transform_history.
 enum class Generation : std::uint8_t { kEarly, kJune, kJuly, kJulyTransform };
-std::string_view generation_name(Generation generation);                // "early", "june", "july", "july-transform"
+std::string_view generation_name(Generation generation);  // "early", "june", "july", "july-transform"
 Expected<Generation> generation_from_name(std::string_view name);
 // kConcrete: byte addresses. kSymbolic: negative symbol ids, bound when the bundle is launched.
 enum class AddressMode : std::uint8_t { kConcrete, kSymbolic };
@@ -40,11 +40,11 @@ struct EmitOptions {
   Generation generation = Generation::kJuly;
   AddressMode address_mode = AddressMode::kConcrete;
   std::int64_t max_cores = 32;
-  bool keep_splits = false;        // take the splits of the iteration spaces as given instead of dividing
-  bool keep_device_side = false;   // take layouts, coordinates, splits and places as given: nothing is planned
+  bool keep_splits = false;  // take the splits of the iteration spaces as given instead of dividing
+  bool keep_device_side = false;  // take layouts, coordinates, splits and places as given: nothing is planned
   bool lx_addresses_as_numbers = false;  // as branches wrote them; else decimal strings, as everywhere
-  bool op_in_file_names = false;   // "sdsc_0_add.json" instead of "sdsc_0.json"
-  std::int64_t tensor_limit = 0;   // kernel tensors a bundle may touch; 0: no limit
+  bool op_in_file_names = false;  // "sdsc_0_add.json" instead of "sdsc_0.json"
+  std::int64_t tensor_limit = 0;  // kernel tensors a bundle may touch; 0: no limit
 };
 
 inline constexpr std::int64_t kSegmentBytes = 0x400000000;  // 16 GiB

@@ -17,7 +17,6 @@ namespace kerntrail::spyre {
 namespace {
 
 using base::Json;
-using base::JsonArray;
 using base::JsonObject;
 
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
@@ -86,9 +85,7 @@ class Decoder {
     return {};
   }
 
-  void read_cores(const JsonCursor& body) {
-    out_.model.cores = body["numCoresUsed_"].integer(1, kMaxCoresRead);
-  }
+  void read_cores(const JsonCursor& body) { out_.model.cores = body["numCoresUsed_"].integer(1, kMaxCoresRead); }
 
   // Iteration order is that of numWkSlicesPerDim_; N_ has the extents.
   void read_dims(const JsonCursor& body, const JsonCursor& dsc) {
@@ -210,9 +207,8 @@ class Decoder {
     for (const auto& [label, of_core] : gaps.object()) {
       const JsonCursor values = gaps[label];
       const auto found = dims_.find(label);
-      auto entry = std::find_if(tensor.order.begin(), tensor.order.end(), [&](const SdscTensorDim& e) {
-        return found != dims_.end() && e.dim == found->second;
-      });
+      auto entry = std::find_if(tensor.order.begin(), tensor.order.end(),
+                                [&](const SdscTensorDim& e) { return found != dims_.end() && e.dim == found->second; });
       if (entry == tensor.order.end()) return values.refuse("is no dim of the tensor");
       if (values.object().empty()) return values.refuse("is empty");
       std::optional<std::int64_t> gap;
@@ -412,8 +408,8 @@ class Recovery {
     }
     const bool sparse = entry.scale == kScaleSparse;
     if (!sparse && *extent % tensor.stick_elements != 0)
-      return fail(ErrorCode::kSchema, fmt::format("{} elements of {} are no whole sticks", *extent,
-                                                  model_.dims[entry.dim].label));
+      return fail(ErrorCode::kSchema,
+                  fmt::format("{} elements of {} are no whole sticks", *extent, model_.dims[entry.dim].label));
     arg.layout.device_size.push_back(sparse ? 1 : *extent / tensor.stick_elements);
     arg.device_coordinates.push_back(sparse ? "0"
                                             : fmt::format("floor({}/{})", symbols_[entry.dim], tensor.stick_elements));
@@ -519,8 +515,7 @@ std::string first_difference(const Json& a, const Json& b) {
     return {};
   }
   if (a == b) return {};
-  if (a.is_array() && b.is_array())
-    return fmt::format(": {} and {} entries", a.as_array().size(), b.as_array().size());
+  if (a.is_array() && b.is_array()) return fmt::format(": {} and {} entries", a.as_array().size(), b.as_array().size());
   return fmt::format(": {} and {}", type_text(a), type_text(b));
 }
 

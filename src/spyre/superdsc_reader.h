@@ -41,10 +41,10 @@ Expected<SuperdscContent> decode_superdsc(const base::Json& document);
 Expected<SuperdscContent> decode_superdsc_text(std::string_view text);
 
 // The operation with its device side and a host side that fits it: loops c0, c1, ... over the padded extents, arguments
-// named t0, t1, ... (the same place is the same name; argument numbers as in the file's order), layouts from extents and
-// gaps, the base from core 0. kUnsupported for symbolic addresses and element formats that host tensors do not have.
-// What a file does not say cannot come back: extents before padding, the base of a view (bundle_reader.h finds it from
-// the other files), an argument's number.
+// named t0, t1, ... (the same place is the same name; argument numbers as in the file's order), layouts from extents
+// and gaps, the base from core 0. kUnsupported for symbolic addresses and element formats that host tensors do not
+// have. What a file does not say cannot come back: extents before padding, the base of a view (bundle_reader.h finds it
+// from the other files), an argument's number.
 Expected<OpSpec> recover_op_spec(const SuperdscContent& content);
 
 // The first place where two documents differ, key order included; empty where they are equal.
