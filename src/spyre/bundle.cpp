@@ -9,13 +9,16 @@
 namespace kerntrail::spyre {
 namespace {
 
-std::string file_name(std::size_t ordinal) { return fmt::format("sdsc_{}.json", ordinal); }
+std::string file_name(std::size_t ordinal, const OpSpec& spec, const EmitOptions& options) {
+  return options.op_in_file_names ? fmt::format("sdsc_{}_{}.json", ordinal, spec.op)
+                                  : fmt::format("sdsc_{}.json", ordinal);
+}
 
 // With concrete addresses a bundle takes no operands.
-std::string bundle_mlir(std::size_t operations) {
+std::string bundle_mlir(const std::vector<BundleFile>& files) {
   std::string out = "module {\n\tfunc.func @sdsc_bundle() {\n";
-  for (std::size_t i = 0; i < operations; ++i) {
-    out += fmt::format("\t\tsdscbundle.sdsc_execute () {{sdsc_filename=\"{}\"}}\n", file_name(i));
+  for (const BundleFile& file : files) {
+    out += fmt::format("\t\tsdscbundle.sdsc_execute () {{sdsc_filename=\"{}\"}}\n", file.name);
   }
   return out + "\t\treturn\n\t}\n}\n";
 }
@@ -28,9 +31,10 @@ Expected<std::vector<BundleFile>> render_bundle(std::vector<OpSpec> specs, const
   std::vector<BundleFile> files;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     KERNTRAIL_TRY(std::string content, superdsc_json(specs[i], static_cast<std::int64_t>(i), options));
-    files.push_back({file_name(i), std::move(content)});
+    files.push_back({file_name(i, specs[i], options), std::move(content)});
   }
-  files.push_back({"bundle.mlir", bundle_mlir(specs.size())});
+  std::string program = bundle_mlir(files);
+  files.push_back({"bundle.mlir", std::move(program)});
   return files;
 }
 

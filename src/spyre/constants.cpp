@@ -40,6 +40,23 @@ std::uint16_t encode_dlfloat16(double value) {
   return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(magnitude));
 }
 
+std::optional<double> decode_constant(std::int64_t pattern, DType dtype) {
+  const std::string_view format = device_format(dtype);
+  if (format == "SEN169_FP16" && pattern >= 0 && pattern <= 0xffff) {
+    const double sign = (pattern & 0x8000) != 0 ? -1.0 : 1.0;
+    const auto magnitude = static_cast<int>(pattern & 0x7fff);
+    if (magnitude == 0) return sign * 0.0;
+    if (magnitude == kInfinity) return sign * std::numeric_limits<double>::infinity();
+    return sign * std::ldexp(512 + magnitude % 512, magnitude / 512 - kBias - kFractionBits);
+  }
+  if (format == "IEEE_FP32" && pattern >= 0 && pattern <= 0xffffffff)
+    return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(pattern)));
+  const bool fits =
+      pattern >= std::numeric_limits<std::int32_t>::min() && pattern <= std::numeric_limits<std::int32_t>::max();
+  if (format == "IEEE_INT32" && fits) return static_cast<double>(pattern);
+  return std::nullopt;
+}
+
 Expected<std::int64_t> encode_constant(double value, DType dtype) {
   const std::string_view format = device_format(dtype);
   if (format == "SEN169_FP16") return encode_dlfloat16(value);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kerntrail/expected.h"
 #include "spyre/op_spec.h"
@@ -17,5 +18,9 @@ std::uint16_t encode_dlfloat16(double value);
 // The pattern of `value` in the device format of `dtype`; kUnsupported for a format without a rule, or an integer
 // format that cannot hold the value.
 Expected<std::int64_t> encode_constant(double value, DType dtype);
+
+// The number that a pattern of the format stands for; infinity and NaN of DLFloat share one pattern, which is infinity
+// here. Nothing for a format without a rule or a pattern that the format does not have.
+std::optional<double> decode_constant(std::int64_t pattern, DType dtype);
 
 }  // namespace kerntrail::spyre

@@ -57,5 +57,19 @@ TEST(EncodeConstant, FollowsTheFormat) {
   EXPECT_EQ(encode_constant(1.0, DType::kFloat64).error().code, ErrorCode::kUnsupported);
 }
 
+TEST(DecodeConstant, IsTheInverseOfEncoding) {
+  for (std::int64_t pattern = 0; pattern <= 0xffff; ++pattern) {
+    const auto value = decode_constant(pattern, DType::kFloat16);
+    ASSERT_TRUE(value);
+    EXPECT_EQ(encode_dlfloat16(*value), pattern);
+  }
+  EXPECT_EQ(decode_constant(0x3f800000, DType::kFloat32), 1.0);
+  EXPECT_EQ(decode_constant(-7, DType::kInt32), -7.0);
+  EXPECT_FALSE(decode_constant(0x10000, DType::kFloat16));
+  EXPECT_FALSE(decode_constant(-1, DType::kFloat32));
+  EXPECT_FALSE(decode_constant(std::int64_t{1} << 40, DType::kInt32));
+  EXPECT_FALSE(decode_constant(0, DType::kInt8));
+}
+
 }  // namespace
 }  // namespace kerntrail::spyre

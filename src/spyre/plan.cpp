@@ -2,7 +2,9 @@
 #include "spyre/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,6 +19,11 @@ namespace kerntrail::spyre {
 namespace {
 
 constexpr std::int64_t kMaxArguments = 1 << 20;
+constexpr std::array<std::pair<Generation, std::string_view>, 4> kGenerations{
+    {{Generation::kEarly, "early"},
+     {Generation::kJune, "june"},
+     {Generation::kJuly, "july"},
+     {Generation::kJulyTransform, "july-transform"}}};
 
 // A tensor that lives in the pool for part of the bundle.
 struct Tenant {
@@ -163,9 +170,6 @@ void note_formats(const std::vector<OpSpec>& specs, std::vector<Diagnostic>& dia
 }  // namespace
 
 Expected<void> check_emit_options(const EmitOptions& options) {
-  if (options.generation == Generation::kJune) {
-    return fail(ErrorCode::kUnsupported, "the June generation of the format is not written");
-  }
   if (options.address_mode != AddressMode::kConcrete) {
     return fail(ErrorCode::kUnsupported, "only concrete addresses are written");
   }
@@ -174,6 +178,20 @@ Expected<void> check_emit_options(const EmitOptions& options) {
   }
   if (options.max_cores < 1) return fail(ErrorCode::kUsage, "the number of cores must be at least 1");
   return {};
+}
+
+std::string_view generation_name(Generation generation) {
+  for (const auto& [value, name] : kGenerations) {
+    if (value == generation) return name;
+  }
+  return "july";
+}
+
+Expected<Generation> generation_from_name(std::string_view name) {
+  for (const auto& [value, known] : kGenerations) {
+    if (known == name) return value;
+  }
+  return fail(ErrorCode::kUsage, fmt::format("no generation \"{}\": early, june, july or july-transform", name));
 }
 
 Generation generation_of(const std::vector<OpSpec>& specs) {
@@ -186,6 +204,7 @@ Generation generation_of(const std::vector<OpSpec>& specs) {
 Expected<void> plan_bundle(std::vector<OpSpec>& specs, const EmitOptions& options,
                            std::vector<Diagnostic>& diagnostics) {
   KERNTRAIL_CHECK(check_emit_options(options));
+  if (options.keep_device_side) return {};
   std::vector<OpSpec> planned = specs;
   std::vector<Diagnostic> found;
   KERNTRAIL_CHECK(plan_layouts(planned, found));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kerntrail/expected.h"
@@ -27,8 +28,11 @@ struct Diagnostic {
   bool operator==(const Diagnostic&) const = default;
 };
 
-// Which release of the format is written. kJune: no debug_handle_. kJulyTransform: handles end with transform_history.
-enum class Generation : std::uint8_t { kJune, kJuly, kJulyTransform };
+// Which release of the format is written. kEarly: nodes say nothing of indirect access. kJune: they do, but there is no
+// debug_handle_. kJuly: debug_handle_ comes first. kJulyTransform: handles end with transform_history.
+enum class Generation : std::uint8_t { kEarly, kJune, kJuly, kJulyTransform };
+std::string_view generation_name(Generation generation);  // "early", "june", "july", "july-transform"
+Expected<Generation> generation_from_name(std::string_view name);
 // kConcrete: byte addresses. kSymbolic: negative symbol ids, bound when the bundle is launched.
 enum class AddressMode : std::uint8_t { kConcrete, kSymbolic };
 
@@ -36,15 +40,18 @@ struct EmitOptions {
   Generation generation = Generation::kJuly;
   AddressMode address_mode = AddressMode::kConcrete;
   std::int64_t max_cores = 32;
-  bool keep_splits = false;        // take the splits of the iteration spaces as given instead of dividing
-  std::int64_t tensor_limit = 0;   // kernel tensors a bundle may touch; 0: no limit
+  bool keep_splits = false;  // take the splits of the iteration spaces as given instead of dividing
+  bool keep_device_side = false;  // take layouts, coordinates, splits and places as given: nothing is planned
+  bool lx_addresses_as_numbers = false;  // as branches wrote them; else decimal strings, as everywhere
+  bool op_in_file_names = false;  // "sdsc_0_add.json" instead of "sdsc_0.json"
+  std::int64_t tensor_limit = 0;  // kernel tensors a bundle may touch; 0: no limit
 };
 
 inline constexpr std::int64_t kSegmentBytes = 0x400000000;  // 16 GiB
 inline constexpr std::int64_t kDeviceSegments = 7;
 inline constexpr std::int64_t kPoolBytes = kSegmentBytes - 0x80000000;  // 2 GiB head room
 
-// kUnsupported or kUsage for options that are not carried (generation June, symbolic addresses, a limit).
+// kUnsupported or kUsage for options that are not carried (symbolic addresses, a limit).
 Expected<void> check_emit_options(const EmitOptions& options);
 
 // The generation that a kernel's handles were made for: with a transform history, kJulyTransform.

@@ -216,9 +216,6 @@ TEST(PlanBundle, RefusesContradictions) {
 
 TEST(PlanBundle, RefusesOptionsItDoesNotCarry) {
   EmitOptions options;
-  options.generation = Generation::kJune;
-  EXPECT_EQ(plan_error(mlp(2, 64, 64, 64), options), ErrorCode::kUnsupported);
-  options = {};
   options.address_mode = AddressMode::kSymbolic;
   EXPECT_EQ(plan_error(mlp(2, 64, 64, 64), options), ErrorCode::kUnsupported);
   options = {};

@@ -69,10 +69,12 @@ Json coordinate_info(const SdscModel& model, const SdscTensor& tensor, const Sds
       {"folds", JsonObject{{"dim_prop_func", std::move(functions)}, {"dim_prop_attr", std::move(attributes)}}}};
 }
 
-Json start_addresses(const SdscModel& model, const SdscTensor& tensor) {
+Json start_addresses(const SdscModel& model, const SdscTensor& tensor, const EmitOptions& options) {
+  const bool number = tensor.in_lx && options.lx_addresses_as_numbers;
   JsonObject data;
   for (std::size_t core = 0; core < tensor.addresses.size(); ++core) {
-    data.emplace_back(fmt::format("[{}, 0, 0]", core), std::to_string(tensor.addresses[core]));
+    const std::int64_t address = tensor.addresses[core];
+    data.emplace_back(fmt::format("[{}, 0, 0]", core), number ? Json(address) : Json(std::to_string(address)));
   }
   return JsonObject{
       {"dim_prop_func", JsonArray{fold_function("Map"), fold_function("Const"), fold_function("Const")}},
@@ -93,7 +95,7 @@ Json back_gaps(const SdscModel& model, const SdscTensor& tensor) {
   return gaps.empty() ? Json() : Json(std::move(gaps));
 }
 
-Json allocate_node(const SdscModel& model, std::size_t i) {
+Json allocate_node(const SdscModel& model, std::size_t i, const EmitOptions& options) {
   const SdscTensor& tensor = model.tensors[i];
   const char* component = tensor.in_lx ? "lx" : "hbm";
   JsonObject node{{"nodeType_", "allocate"},
@@ -102,9 +104,9 @@ Json allocate_node(const SdscModel& model, std::size_t i) {
                   {"ldsIdx_", i},
                   {"component_", component},
                   {"layoutDimOrder_", labels_of(model, tensor)},
-                  {"maxDimSizes_", JsonArray(tensor.order.size(), Json(-1))},
-                  {"indirectAllocType_", "no_indirection"},
-                  {"startAddressCoreCorelet_", start_addresses(model, tensor)}};
+                  {"maxDimSizes_", JsonArray(tensor.order.size(), Json(-1))}};
+  if (options.generation >= Generation::kJune) node.emplace_back("indirectAllocType_", "no_indirection");
+  node.emplace_back("startAddressCoreCorelet_", start_addresses(model, tensor, options));
   Json gaps = back_gaps(model, tensor);
   if (!gaps.is_null()) node.emplace_back("backGapCore_", std::move(gaps));
   JsonObject info;
@@ -184,14 +186,14 @@ Json sizes_of(const SdscModel& model, const char* name, bool per_core) {
   return out;
 }
 
-Expected<Json> dsc_object(const SdscModel& model, const OpSpec& spec) {
+Expected<Json> dsc_object(const SdscModel& model, const OpSpec& spec, const EmitOptions& options) {
   JsonArray core_ids;
   for (std::int64_t core = 0; core < model.cores; ++core) core_ids.emplace_back(core);
   const Json per_core = sizes_of(model, "core", true);
   JsonArray nodes;
   JsonArray labeled;
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
-    nodes.push_back(allocate_node(model, i));
+    nodes.push_back(allocate_node(model, i, options));
     labeled.push_back(labeled_ds(model, i));
   }
   KERNTRAIL_TRY(Json constants, constant_info(model, spec));
@@ -230,13 +232,18 @@ DebugHandle handle_in(Generation generation, const DebugHandle& handle) {
 Expected<std::string> superdsc_json(const OpSpec& spec, std::int64_t ordinal, const EmitOptions& options) {
   KERNTRAIL_CHECK(check_emit_options(options));
   KERNTRAIL_TRY(const SdscModel model, make_superdsc_model(spec, options.max_cores));
-  KERNTRAIL_TRY(Json dsc, dsc_object(model, spec));
+  KERNTRAIL_TRY(Json dsc, dsc_object(model, spec, options));
   const Json once = JsonArray{attribute("time", 1)};
   JsonObject splits;
   for (const SdscDim& dim : model.dims) splits.emplace_back(dim.label, dim.split);
   const std::int64_t n = model.cores;
-  JsonObject body{
-      {"debug_handle_", spec.debug_handle ? handle_to_json(handle_in(options.generation, *spec.debug_handle)) : Json()},
+  JsonObject body;
+  if (options.generation >= Generation::kJuly) {
+    const bool known = spec.debug_handle.has_value();
+    body.emplace_back("debug_handle_",
+                      known ? handle_to_json(handle_in(options.generation, *spec.debug_handle)) : Json());
+  }
+  const JsonObject rest{
       {"sdscFoldProps_", once},
       {"sdscFolds_",
        JsonObject{
@@ -249,6 +256,7 @@ Expected<std::string> superdsc_json(const OpSpec& spec, std::int64_t ordinal, co
       {"coreIdToWkSlice_", for_each_core(n, [&](std::int64_t core) { return slices_of(model, core); })},
       {"coreIdToDscSchedule", for_each_core(n, [](std::int64_t) { return Json(JsonArray{JsonArray{-1, 0, 0, 0}}); })},
       {"dscs_", JsonArray{JsonObject{{model.op, std::move(dsc)}}}}};
+  body.insert(body.end(), rest.begin(), rest.end());
   return Json(JsonObject{{fmt::format("{}_{}", ordinal, model.op), std::move(body)}}).dump(2);
 }
 

@@ -298,9 +298,6 @@ TEST(Superdsc, RefusesWhatItDoesNotWrite) {
   ASSERT_TRUE(plan_bundle(specs, {}, diagnostics));
   const auto code = [&](const EmitOptions& options) { return superdsc_json(specs[0], 0, options).error().code; };
   EmitOptions options;
-  options.generation = Generation::kJune;
-  EXPECT_EQ(code(options), ErrorCode::kUnsupported);
-  options = {};
   options.address_mode = AddressMode::kSymbolic;
   EXPECT_EQ(code(options), ErrorCode::kUnsupported);
   options = {};

@@ -13,6 +13,8 @@
 #include "spyre/checked.h"
 #include "spyre/layout.h"
 #include "spyre/op_spec.h"
+#include "spyre/superdsc_reader.h"
+#include "spyre/validate_content.h"
 
 namespace kerntrail::spyre {
 namespace {
@@ -21,8 +23,6 @@ using base::Json;
 using base::JsonMember;
 
 constexpr std::size_t kMaxLabeled = 8;
-// Bytes of a core's scratchpad that the front end may use.
-constexpr std::int64_t kLxBytes = 1'625'344;
 // Cores a document is read for; a larger number is reported, not walked.
 constexpr std::int64_t kMaxCores = 1 << 16;
 
@@ -76,6 +76,14 @@ class Validator {
     check_nodes(member.second);
     check_compute(member.second);
     check_output_regions(body, member.second);
+    const Expected<SuperdscContent> content = decode_superdsc(document);
+    if (content) {
+      validate_content(document, *content, found_);
+    } else if (found_.empty()) {
+      const std::size_t end = content.error().message.find(' ');
+      found_.push_back({"sdsc-shape", content.error().message.substr(end == std::string::npos ? 0 : end + 1),
+                        content.error().message.substr(0, end)});
+    }
     return std::move(found_);
   }
 
@@ -96,9 +104,10 @@ class Validator {
     }
     if (dsc["numCoresUsed_"].as_int(-1) != cores_)
       report_dsc("sdsc-cores", "the two numbers of cores differ", ".numCoresUsed_");
-    if (static_cast<std::int64_t>(dsc["coreIdsUsed_"].as_array().size()) != cores_) {
-      report_dsc("sdsc-cores", "coreIdsUsed_ does not list numCoresUsed_ cores", ".coreIdsUsed_");
-    }
+    const auto& ids = dsc["coreIdsUsed_"].as_array();
+    bool counted = static_cast<std::int64_t>(ids.size()) == cores_;
+    for (std::size_t i = 0; i < ids.size(); ++i) counted = counted && ids[i].as_int(-1) == static_cast<std::int64_t>(i);
+    if (!counted) report_dsc("sdsc-cores", "coreIdsUsed_ does not count numCoresUsed_ cores from 0", ".coreIdsUsed_");
     for (const char* key : {"coreIdToDsc_", "coreIdToWkSlice_", "coreIdToDscSchedule"}) {
       if (static_cast<std::int64_t>(body[key].as_object().size()) != cores_) {
         report("sdsc-cores", "an entry a core is needed", std::string(".") + key);
@@ -244,17 +253,11 @@ class Validator {
   void check_addresses(const Json& node, const std::string& place) {
     const auto& data = node["startAddressCoreCorelet_"]["data_"].as_object();
     if (static_cast<std::int64_t>(data.size()) != cores_) report_dsc("sdsc-address", "not one address a core", place);
-    const bool in_lx = node["component_"].as_string() == "lx";
     const bool symbolic = node["isStartAddrSymbolic_"].as_int(0) == 1;
     for (const auto& [core, value] : data) {
       const std::optional<std::int64_t> address = address_of(value);
       if (!address || (*address < 0) != symbolic) {
         report_dsc("sdsc-address", fmt::format("core {} has no address of the node's kind", core), place);
-      } else if (!symbolic && *address % kStickBytes != 0) {
-        report_dsc("sdsc-address", fmt::format("the address of core {} is no multiple of {}", core, kStickBytes),
-                   place);
-      } else if (in_lx && *address >= kLxBytes) {
-        report_dsc("sdsc-address", fmt::format("the address of core {} lies behind the scratchpad", core), place);
       }
     }
   }
@@ -274,15 +277,16 @@ class Validator {
     }
   }
 
-  // Cores that differ in a dim of an HBM output write to different places; cores that differ only in a dim the output
-  // lacks (parts of one product) write to the same. With symbolic addresses the ids say the same.
+  // With symbolic addresses: cores that differ in a dim of an HBM output have different symbols; cores that differ only
+  // in a dim the output lacks (parts of one product) have the same. Concrete ones are for validate_content.
   void check_output_regions(const Json& body, const Json& dsc) {
     const auto& nodes = dsc["scheduleTree_"].as_array();
     const auto& labeled = dsc["labeledDs_"].as_array();
     if (nodes.empty() || nodes.size() != labeled.size()) return;
     const Json& node = nodes.back();
     const auto order = orders_.find(std::string(labeled.back()["dsType_"].as_string()));
-    if (node["component_"].as_string() != "hbm" || order == orders_.end()) return;
+    const bool symbolic = node["isStartAddrSymbolic_"].as_int(0) == 1;
+    if (!symbolic || node["component_"].as_string() != "hbm" || order == orders_.end()) return;
     const auto& scale = labeled.back()["scale_"].as_array();
     std::map<std::vector<std::int64_t>, std::string> place_of;
     std::map<std::string, std::vector<std::int64_t>> owner_of;
@@ -296,7 +300,7 @@ class Validator {
       const bool same_place = place_of.emplace(slice, address).first->second == address;
       const bool same_owner = owner_of.emplace(address, slice).first->second == slice;
       if (!same_place || !same_owner) {
-        report_dsc("sdsc-address", fmt::format("core {} and another do not divide the output", core), ".scheduleTree_");
+        report_dsc("sdsc-regions", fmt::format("core {} and another do not divide the output", core), ".scheduleTree_");
         return;
       }
     }
@@ -314,6 +318,47 @@ class Validator {
 };
 
 }  // namespace
+
+const std::vector<ValidationRule>& validation_rules() {
+  static const std::vector<ValidationRule> kRules{
+      {"bundle-program", "bundle.mlir is there and runs a list of files of the folder, in the static form"},
+      {"bundle-unreadable", "every file that the program runs is a JSON document of the format, in the folder itself"},
+      {"bundle-unlisted", "every sdsc file of the folder is run"},
+      {"bundle-order", "the files run in the order of the numbers in their keys, which count from 0"},
+      {"bundle-file-name", "a file's name says the number, and where it has one the operation, of its key"},
+      {"bundle-generation", "all files are written in one generation of the format"},
+      {"bundle-lx-unwritten", "what is read from a scratchpad was written there before, over the same cores"},
+      {"bundle-overlap", "no operation writes over what a later one still reads as something else"},
+      {"sdsc-top-key", "the document is one object under \"<number>_<operation>\""},
+      {"sdsc-shape", "every member that the format needs is there and of its kind"},
+      {"sdsc-one-dsc", "exactly one of dscs_ and dataOpdscs_ is there, with exactly one operation"},
+      {"sdsc-handle", "debug_handle_ is null or a handle"},
+      {"sdsc-handle-first", "debug_handle_ is the first key"},
+      {"sdsc-cores", "the splits multiply to numCoresUsed_, and every list and map has an entry a core"},
+      {"sdsc-core-slices", "every core has a slice of each dim below its split, and no two cores the same slices"},
+      {"sdsc-core-map", "slices are dealt out with the first dim fastest, or the reduction dim of a matmul"},
+      {"sdsc-dims", "dims of every structure come from N_"},
+      {"sdsc-sizes", "sizes are whole sticks and divide by their splits; ss_ and el_ are N_ over the split"},
+      {"sdsc-masking", "a mask and the number of its constant go together"},
+      {"sdsc-labels", "1 to 8 tensors, each with a label of primaryDsInfo_ and one scale a dim of it"},
+      {"sdsc-names", "tensors, nodes and their numbers are named after their place in the list"},
+      {"sdsc-enum", "formats, paddings, units, folds and fidelities are values of the format"},
+      {"sdsc-word-length", "wordLength times stickSize_ is 128 bytes"},
+      {"sdsc-tensors", "one allocate node a tensor, with one entry a dim in each of its lists"},
+      {"sdsc-folds", "the number of fold functions and attributes is elemArr + 3"},
+      {"sdsc-fold-sizes", "the folds of a dim multiply to a core's part of it and step by that part"},
+      {"sdsc-gap", "a gap is whole sticks along the stick, and only of dims that the tensor has"},
+      {"sdsc-constants", "constants fit 32 bits and a known format; a mask has its samv-maskvalue"},
+      {"sdsc-compute", "one operation that writes the last tensor; every tensor it names exists"},
+      {"sdsc-address", "one address a core: a number from 0 on, or a symbol's number where the node is symbolic"},
+      {"sdsc-alignment", "every address is a multiple of 128"},
+      {"sdsc-address-rule", "a core's address is core 0's plus its slices times the extent strides"},
+      {"sdsc-segment", "a tensor lies in one segment of 16 GiB"},
+      {"sdsc-lx-cores", "a scratchpad address is the same on every core"},
+      {"sdsc-lx-limit", "a scratchpad tensor ends at or below 1625344 bytes"},
+      {"sdsc-regions", "what different cores write is disjoint and covers the output"}};
+  return kRules;
+}
 
 std::vector<Diagnostic> validate_superdsc(const Json& document) { return Validator().run(document); }
 
