@@ -558,6 +558,23 @@ std::uint16_t float_to_half(float value) {
 
 bool can_execute(std::string_view op) { return find_op(op) != nullptr; }
 
+bool compute_pointwise_row(std::string_view op, const float* const* inputs, std::size_t count, std::size_t n,
+                           float* out) {
+  const OpInfo* info = find_op(op);
+  if (info == nullptr || info->code == OpCode::kMatmul || info->arity != count) return false;
+  Step step;
+  step.code = info->code;
+  step.inputs = count;
+  std::array<std::array<float, kRow>, 4> rows;
+  for (std::size_t begin = 0; begin < n; begin += kRow) {
+    const std::size_t part = std::min(kRow, n - begin);
+    for (std::size_t i = 0; i < count; ++i) std::copy_n(inputs[i] + begin, part, rows[i].data());
+    compute_row(step, part, rows);
+    std::copy_n(rows[3].data(), part, out + begin);
+  }
+  return true;
+}
+
 struct HostKernel::Program {
   std::vector<Step> steps;
   std::vector<KernelArgument> arguments;

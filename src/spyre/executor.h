@@ -31,6 +31,9 @@ struct KernelArgument {
 // Whether the executor has an operation of that name.
 bool can_execute(std::string_view op);
 
+// One row of a pointwise operation, as HostKernel computes it. False where there is no such operation on `count` inputs.
+bool compute_pointwise_row(std::string_view op, const float* const* inputs, std::size_t count, std::size_t n, float* out);
+
 // A list of OpSpecs checked once and run many times. Running is thread-safe: intermediates belong to one call.
 class HostKernel {
  public:
