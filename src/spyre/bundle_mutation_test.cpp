@@ -71,7 +71,7 @@ TEST(BundleMutation, Bytes) {
   const auto good = small_bundle();
   ASSERT_TRUE(put_through(good).valid && put_through(good).ran);
   std::size_t read = 0;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     auto files = good;
     std::string& text = files[below(random, files.size())].second;
     for (std::size_t edits = 1 + below(random, 3); edits > 0; --edits) {
@@ -137,7 +137,7 @@ TEST(BundleMutation, Structure) {
   Random random(20260701);
   const auto good = small_bundle();
   std::size_t read = 0, invalid = 0, ran = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 4000; ++i) {
     auto files = good;
     std::string& text = files[below(random, 2)].second;
     Json document = Json::parse(text).value();
