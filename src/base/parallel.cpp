@@ -23,6 +23,7 @@ void parallel_for(std::size_t n, const std::function<void(std::size_t)>& work) {
     }
   };
   std::vector<std::thread> others;
+  others.reserve(std::min(n, cores));  // nothing may throw but the start of a thread once one runs
   try {
     for (std::size_t i = 1; i < std::min(n, cores); ++i) others.emplace_back(run);
   } catch (const std::system_error&) {

@@ -1,6 +1,7 @@
 // An attr record in the one spelling that our writer gives it, read without a JSON parser: nine of ten lines of a
 // capture are attr records. Any other spelling is left to the general parser, so that both accept exactly the same
-// files. Must not know: what names stand for.
+// files.
+// Must not know: what names stand for.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // The memory that a bundle's files address: HBM by byte, and a scratchpad a core. Pages come to be when they are
-// written. Must not know: files, OpSpecs.
+// written.
+// Must not know: files, OpSpecs.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // How one core's part of a tensor lies in memory, by the file's own extents, splits and gaps: strides of each dim,
-// where a core's part begins, which elements it covers. Must not know: JSON, OpSpecs.
+// where a core's part begins, which elements it covers.
+// Must not know: JSON, OpSpecs.
 #pragma once
 
 #include <cstdint>
