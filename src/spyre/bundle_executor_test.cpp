@@ -14,6 +14,7 @@ namespace {
 using base::Json;
 using base::JsonArray;
 using base::JsonObject;
+using testing::changed;
 using testing::tensor;
 
 const std::string kRoot = std::string(KERNTRAIL_SOURCE_DIR) + "/tests/data/sdsc/";
@@ -103,12 +104,15 @@ TEST(CompareBundle, RunsOtherShapesAndFormats) {
   OpSpec narrow = testing::pointwise("dl16tofp32", {3, 16, 70},
                                      {tensor("z", -1, {3, 16, 70}, "1120*c0 + 70*c1 + c2"),
                                       tensor("w", -1, {3, 16, 70}, "1120*c0 + 70*c1 + c2", DType::kFloat32)});
-  OpSpec where = testing::pointwise("greaterthan", {3, 16, 70},
-                                    {tensor("w", -1, {3, 16, 70}, "1120*c0 + 70*c1 + c2", DType::kFloat32),
-                                     tensor("w", -1, {3, 16, 70}, "1120*c0 + 70*c1 + c2", DType::kFloat32),
-                                     tensor("t", 2, {3, 16, 70}, "1120*c0 + 70*c1 + c2", DType::kBool)});
-  static_cast<void>(where);
-  const Emitted emitted = emit({batch, narrow});
+  const std::string index = "1120*c0 + 70*c1 + c2";
+  OpSpec compare = testing::pointwise("greaterthan", {3, 16, 70},
+                                      {tensor("z", -1, {3, 16, 70}, index), tensor("limit", 2, {1}, "0"),
+                                       tensor("t", -1, {3, 16, 70}, index, DType::kBool)});
+  OpSpec choose =
+      testing::pointwise("where3", {3, 16, 70},
+                         {tensor("t", -1, {3, 16, 70}, index, DType::kBool), tensor("z", -1, {3, 16, 70}, index),
+                          tensor("other", 3, {3, 16, 70}, index), tensor("chosen", 4, {3, 16, 70}, index)});
+  const Emitted emitted = emit({batch, narrow, compare, choose});
   EXPECT_EQ(first_wrong(emitted, emitted.files), -1);
 }
 
@@ -133,21 +137,6 @@ TEST(CompareBundle, RunsScratchpadsAndViews) {
   ASSERT_TRUE(compared) << compared.error().text();
   for (const OpComparison& one : *compared) EXPECT_EQ(one.wrong, 0) << one.name << " " << one.first_wrong;
   EXPECT_EQ(compared->back().numbers, 12800);
-}
-
-Json changed(const Json& json, std::vector<std::string> path, const std::function<Json(const Json&)>& change) {
-  if (path.empty()) return change(json);
-  const std::string key = path.front();
-  path.erase(path.begin());
-  if (json.is_array()) {
-    JsonArray items = json.as_array();
-    Json& item = items.at(static_cast<std::size_t>(std::stoi(key)));
-    item = changed(item, path, change);
-    return items;
-  }
-  Json out = json;
-  out.set(key, changed(json[key], path, change));
-  return out;
 }
 
 using Files = std::vector<std::pair<std::string, std::string>>;

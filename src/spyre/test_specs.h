@@ -1,10 +1,12 @@
-// OpSpecs for tests, built from shapes: host side only, as a lowering makes them.
+// OpSpecs for tests, built from shapes: host side only, as a lowering makes them; changes to JSON documents.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "spyre/layout.h"
 #include "spyre/op_spec.h"
 
@@ -75,6 +77,23 @@ inline OpSpec matmul(std::int64_t m, std::int64_t n, std::int64_t k, TensorArg x
                             : tensor(weight, weight_index, {k, n}, n == 1 ? "c2" : "c1 + " + term(n, "c2"), dtype);
   spec.args = {std::move(x), std::move(w), output(std::move(result))};
   return spec;
+}
+
+// Changes the value under a path like {"dscs_", "0", "batchmatmul", "N_"}; numbers index arrays.
+inline base::Json changed(const base::Json& json, std::vector<std::string> path,
+                          const std::function<base::Json(const base::Json&)>& change) {
+  if (path.empty()) return change(json);
+  const std::string key = path.front();
+  path.erase(path.begin());
+  if (json.is_array()) {
+    base::JsonArray items = json.as_array();
+    base::Json& item = items.at(static_cast<std::size_t>(std::stoi(key)));
+    item = changed(item, path, change);
+    return items;
+  }
+  base::Json out = json;
+  out.set(key, changed(json[key], path, change));
+  return out;
 }
 
 }  // namespace kerntrail::spyre::testing

@@ -17,6 +17,7 @@ namespace {
 using base::Json;
 using base::JsonArray;
 using base::JsonObject;
+using testing::changed;
 using testing::tensor;
 
 Json valid_document() {
@@ -25,22 +26,6 @@ Json valid_document() {
   spec.debug_handle = DebugHandle{};
   std::vector<Diagnostic> diagnostics;
   return Json::parse(render_bundle({spec}, {}, diagnostics).value()[0].content).value();
-}
-
-// Changes the value under a path like {"dscs_", "0", "batchmatmul", "N_"}; numbers index arrays.
-Json changed(const Json& json, std::vector<std::string> path, const std::function<Json(const Json&)>& change) {
-  if (path.empty()) return change(json);
-  const std::string key = path.front();
-  path.erase(path.begin());
-  if (json.is_array()) {
-    JsonArray items = json.as_array();
-    Json& item = items.at(static_cast<std::size_t>(std::stoi(key)));
-    item = changed(item, path, change);
-    return items;
-  }
-  Json out = json;
-  out.set(key, changed(json[key], path, change));
-  return out;
 }
 
 std::vector<std::string> codes(const Json& document) {
