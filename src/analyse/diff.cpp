@@ -232,18 +232,19 @@ class PartBuilder {
       const UnitId a = old[pair.old_place].unit;
       const UnitId b = now[pair.new_place].unit;
       out.pairs.push_back({a, b, pair.reason});
-      if (pair.reason != MatchReason::kSameUnit) sides_.old.tokens[a] = sides_.now.tokens[b] = ++tokens_;
+      if (pair.reason != MatchReason::kSameUnit) sides_.old.tokens[a] = sides_.now.tokens[b] = token(true);
     }
     for (const PlaceGroup& group : found.groups) {
       UnitGroup one{group.kind, {}, {}};
-      ++tokens_;
+      const std::uint64_t shared =
+          token(group.kind == GroupKind::kAmbiguous && group.old_places.size() == group.new_places.size());
       for (std::uint32_t i : group.old_places) {
         one.old_units.push_back(old[i].unit);
-        sides_.old.tokens[old[i].unit] = tokens_;
+        sides_.old.tokens[old[i].unit] = shared;
       }
       for (std::uint32_t i : group.new_places) {
         one.new_units.push_back(now[i].unit);
-        sides_.now.tokens[now[i].unit] = tokens_;
+        sides_.now.tokens[now[i].unit] = shared;
       }
       out.groups.push_back(std::move(one));
     }
@@ -258,6 +259,8 @@ class PartBuilder {
     }
     part_.stages.push_back(std::move(out));
   }
+
+  std::uint64_t token(bool one_by_one) { return 2 * ++tokens_ + (one_by_one ? 0 : 1); }
 
   void add_label(const UnitPair& units) {
     const auto add = [](const DiffSide& side, UnitId unit, std::unordered_map<UnitId, UnitLabel>& into) {

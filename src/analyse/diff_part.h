@@ -18,7 +18,9 @@ struct DiffSide {
   std::vector<const Drops*> drops;  // of the compile, one a direction
   const Lineage* lineage = nullptr;
   const Verification* verification = nullptr;  // nullptr: not witnessed
-  std::unordered_map<UnitId, std::uint64_t> tokens;  // equal on both sides: the units are a pair, or of one group
+  // Equal on both sides: the units are a pair, or of one group. Odd: of a group whose members do not correspond one by
+  // one, since there are more of them on one side.
+  std::unordered_map<UnitId, std::uint64_t> tokens;
 };
 
 struct DiffSides {

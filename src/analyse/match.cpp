@@ -228,8 +228,10 @@ class Matcher {
       recolour();
       t = ++restarts < kRestarts ? 0 : t + 1;
     }
-    for (unsigned parts : kAlike) gather(parts);
+    // More of them on one side: then what each of them stands for is open as well, and so with whom they belong.
+    for (unsigned parts : kAlike) gather(parts, true);
     regroup();
+    for (unsigned parts : kAlike) gather(parts, false);
     finish();
     return std::move(result_);
   }
@@ -303,9 +305,10 @@ class Matcher {
     result_.groups.push_back(std::move(group));
   }
 
-  void gather(unsigned parts) {
+  void gather(unsigned parts, bool equally_many) {
     const std::vector<Keyed> all = keyed(parts);
     each_bucket(all, [&](std::size_t first, std::size_t middle, std::size_t last) {
+      if (equally_many && middle - first != last - middle) return;
       PlaceGroup group;
       for (std::size_t i = first; i < last; ++i)
         (i < middle ? group.old_places : group.new_places).push_back(all[i].place);

@@ -17,7 +17,9 @@ struct MatchNode {
   std::uint64_t strict = 0;  // type, direction, path of its graph
   std::uint64_t module = 0;  // the module it belongs to
   std::uint64_t prior = 0;   // equal on both sides: matched at an earlier stage
-  std::vector<std::uint64_t> parents;  // matched units of the stage before that it comes from: sorted, unique
+  // Matched units of the stage before that it comes from: sorted; a token of several units stands once for each of
+  // them, unless it is odd.
+  std::vector<std::uint64_t> parents;
   std::vector<std::uint64_t> codes;    // code texts of its source lines: sorted, unique
   // Operands in order: a place of this side, or a leaf that is no counted unit.
   struct Input {

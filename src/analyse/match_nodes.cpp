@@ -119,7 +119,10 @@ MatchSide NodeReader::read(std::size_t at, std::optional<std::size_t> before,
       auto& mine = codes_[unit.unit];  // the map may have grown
       mine.insert(mine.end(), theirs.begin(), theirs.end());
     }
-    sort_unique(node.parents);
+    std::sort(node.parents.begin(), node.parents.end());
+    node.parents.erase(std::unique(node.parents.begin(), node.parents.end(),
+                                   [](std::uint64_t a, std::uint64_t b) { return a == b && a % 2 != 0; }),
+                       node.parents.end());
     auto& all = codes_[unit.unit];
     sort_unique(all);
     if (all.size() > kCodes) all = {all.front() ^ hash64(all.size(), all.back())};

@@ -6,12 +6,13 @@ import csv
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from unittest import mock
 
+import duckdb
+import pandas
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -167,8 +168,7 @@ def test_several_documents_need_a_folder_or_a_choice(tmp_path, run_kerntrail):
 
 def test_tlparse_reads_them(tmp_path, run_kerntrail):
     """Its provenance page of a trace log in which torch's document is ours."""
-    if not shutil.which("tlparse"):
-        pytest.skip("tlparse is not installed")
+    tlparse = Path(sys.executable).parent / "tlparse"
     (tmp_path / "model.py").write_text("import torch\ndef f(x, w):\n    x = torch.sin(x)\n    x = x @ w\n    return torch.relu(x)\n"
                                        "torch.compile(f)(torch.randn(8, 8), torch.randn(8, 8))\n")
     environment = {**os.environ, "TORCH_TRACE": str(tmp_path / "trace"), "INDUCTOR_PROVENANCE": "1"}
@@ -179,7 +179,7 @@ def test_tlparse_reads_them(tmp_path, run_kerntrail):
     (log,) = (tmp_path / "trace").iterdir()
     replaced = replace_artifact(log.read_text(), "inductor_provenance_tracking_node_mappings", ours)
     log.write_text(replaced)
-    done = subprocess.run(["tlparse", str(log), "-o", str(tmp_path / "out"), "-i", "--no-browser"], capture_output=True, text=True, check=False)
+    done = subprocess.run([tlparse, str(log), "-o", str(tmp_path / "out"), "-i", "--no-browser"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     pages = [page.read_text() for page in (tmp_path / "out").glob("provenance_tracking*.html")]
     kernels = json.loads(ours)["cppCodeToPost"]
@@ -210,7 +210,7 @@ TABLES = {"units": 11, "attrs": 13, "edges": 8}
 
 
 def test_tables_read_as_they_are(tmp_path, run_kerntrail):
-    """By the standard library, and by pandas and DuckDB where they are: hostile texts, rows as many as there are."""
+    """By the standard library, pandas and DuckDB: hostile texts, rows as many as there are."""
     for capture in (HOSTILE, ROOT / "tests" / "golden" / "lossy_passes" / "capture.ndjson"):
         folder = tmp_path / capture.parent.name
         done = run_kerntrail("export", capture, "--format", "csv", "-o", folder)
@@ -228,15 +228,9 @@ def test_tables_read_as_they_are(tmp_path, run_kerntrail):
 
 
 def check_with_other_readers(path, rows):
-    with contextlib.suppress(ImportError):
-        import pandas
-
-        frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
-        assert list(frame.columns) == rows[0]
-        assert [list(row) for row in frame.itertuples(index=False)] == rows[1:]
-    with contextlib.suppress(ImportError):
-        import duckdb
-
-        found = duckdb.sql(f"select * from read_csv('{path}', all_varchar=true, header=true)")
-        assert found.columns == rows[0]
-        assert sorted([cell or "" for cell in row] for row in found.fetchall()) == sorted(rows[1:])
+    frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
+    assert list(frame.columns) == rows[0]
+    assert [list(row) for row in frame.itertuples(index=False)] == rows[1:]
+    found = duckdb.sql(f"select * from read_csv('{path}', all_varchar=true, header=true)")
+    assert found.columns == rows[0]
+    assert sorted([cell or "" for cell in row] for row in found.fetchall()) == sorted(rows[1:])
