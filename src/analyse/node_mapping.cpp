@@ -24,6 +24,15 @@ void add_unique(std::vector<T>& list, T value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
 }
 
+// Rows of a NameTable by key: a document has each key once, whatever the names in a capture are.
+using Rows = std::unordered_map<std::string, std::size_t>;
+
+void add(NameTable& table, Rows& rows, const std::string& key, const std::string& value) {
+  const auto [row, is_new] = rows.try_emplace(key, table.size());
+  if (is_new) table.push_back({key, {}});
+  add_unique(table[row->second].second, value);
+}
+
 // One call of a kernel: a key of torch's mapping.
 struct Call {
   std::string key;
@@ -111,6 +120,7 @@ class Mapper {
       const GraphId graph = capture_.snapshots[index(id)].graph;
       if (capture_.graphs[index(graph)].path.empty()) graphs.push_back(graph);
     }
+    Rows rows;
     std::optional<EdgeFinder> edges;
     if (by_witness()) edges.emplace(capture_, pipeline_);
     for (std::size_t i = 0; i < post->units.size(); ++i) {
@@ -118,7 +128,7 @@ class Mapper {
       const Observation* op = present(capture_, unit.unit, names_["op"], unit.snapshot);
       if (!is_outermost(unit.unit) || (op != nullptr && capture_.text(op->text) != "call_function")) continue;
       std::vector<std::string> from = edges ? traced_back(*edges, *post, *pre, i) : named_back(unit, graphs);
-      if (!from.empty()) result_.post_to_pre.emplace_back(name_of(unit.unit), std::move(from));
+      for (const std::string& name : from) add(result_.post_to_pre, rows, name_of(unit.unit), name);
     }
   }
 
@@ -190,7 +200,18 @@ class Mapper {
       for (Call& call : calls) entries.push_back({unit.unit, std::move(call), is_only});
     }
     number(entries);
-    for (const Entry& entry : entries) result_.kernels.push_back(mapped(entry));
+    Rows rows;  // torch numbers each call once; a damaged capture may not
+    for (const Entry& entry : entries) {
+      MappedKernel kernel = mapped(entry);
+      const auto [place, is_new] = rows.try_emplace(kernel.key, result_.kernels.size());
+      if (is_new) {
+        result_.kernels.push_back(std::move(kernel));
+        continue;
+      }
+      MappedKernel& known = result_.kernels[place->second];
+      for (std::string& node : kernel.nodes) add_unique(known.nodes, std::move(node));
+      for (std::string& stack : kernel.stacks) add_unique(known.stacks, std::move(stack));
+    }
   }
 
   bool is_witnessed(UnitId kernel) const {
@@ -358,13 +379,9 @@ Expected<std::vector<NodeMapping>> node_mappings(const Capture& capture, const A
 
 NameTable inverse(const NameTable& table) {
   NameTable result;
-  std::unordered_map<std::string, std::size_t> places;
+  Rows rows;
   for (const auto& [key, values] : table) {
-    for (const std::string& value : values) {
-      const auto [place, is_new] = places.try_emplace(value, result.size());
-      if (is_new) result.push_back({value, {}});
-      add_unique(result[place->second].second, key);
-    }
+    for (const std::string& value : values) add(result, rows, value, key);
   }
   return result;
 }

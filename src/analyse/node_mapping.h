@@ -16,6 +16,9 @@
 
 namespace kerntrail::analyse {
 
+// Names that each key leads to; each key once.
+using NameTable = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
 // Whose word on kernels is taken. The two are never mixed.
 enum class MappingSource : std::uint8_t { kClaims, kWitness };
 
@@ -34,7 +37,7 @@ struct NodeMapping {
   MappingSource source = MappingSource::kClaims;
   // Post-grad nodes (those of the outermost graph that call something) with the pre-grad nodes that they come from; in
   // the graph's order, only those that come from any.
-  std::vector<std::pair<std::string, std::vector<std::string>>> post_to_pre;
+  NameTable post_to_pre;
   std::vector<MappedKernel> kernels;  // by handle
   bool has_own_handles = false;  // torch numbered nothing
   std::size_t unregistered = 0;  // kernels that torch was never told of: claims leave them out, as torch does
@@ -47,7 +50,6 @@ Expected<std::vector<NodeMapping>> node_mappings(const Capture& capture, const A
                                                  std::optional<MappingSource> source = {});
 
 // Keys and values changed places; keys in the order in which they are first named.
-using NameTable = std::vector<std::pair<std::string, std::vector<std::string>>>;
 NameTable inverse(const NameTable& table);
 
 }  // namespace kerntrail::analyse

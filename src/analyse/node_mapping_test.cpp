@@ -1,6 +1,7 @@
 // Torch's node mappings, from claims and from the witness, on the golden captures and on calls planted by hand.
 #include "analyse/node_mapping.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -61,6 +62,28 @@ TEST(NodeMapping, AskingForAWitnessThatIsNotThereIsRefused) {
 
 TEST(NodeMapping, InverseKeepsTheOrderOfFirstMention) {
   EXPECT_EQ(inverse({{"a", {"y", "x"}}, {"b", {"x", "x"}}, {"c", {}}}), (NameTable{{"y", {"a"}}, {"x", {"a", "b"}}}));
+}
+
+// Readers of JSON keep one of two equal keys and lose the other.
+TEST(NodeMapping, NodesOfOneNameShareARow) {
+  CaptureBuilder b;
+  const CompileId compile = b.compile("inductor");
+  const GraphId pre = b.graph(compile, "fx");
+  const GraphId post = b.graph(compile, "fx", "inference");
+  const UnitId sin = b.unit(pre, UnitKind::kFxNode);
+  const UnitId cos = b.unit(pre, UnitKind::kFxNode);
+  const auto called = [&](UnitId unit, std::string_view name) {
+    return b.seen(unit).text("name", name).text("op", "call_function");
+  };
+  b.snapshot("fx_pre_grad", pre, {called(sin, "sin"), called(cos, "cos")});
+  const UnitId a = b.unit(post, UnitKind::kFxNode);
+  const UnitId c = b.unit(post, UnitKind::kFxNode);
+  const auto chain = [&](std::string_view name, UnitId unit) {
+    return fmt::format(R"([{{"graph":"","name":"{}","unit":"{}"}}])", name, b.recorder().unit_name(unit));
+  };
+  b.snapshot("fx_post_grad", post,
+             {called(a, "x").from_node(chain("sin", sin), {sin}), called(c, "x").from_node(chain("cos", cos), {cos})});
+  EXPECT_EQ(only(b.finish()).post_to_pre, (NameTable{{"x", {"sin", "cos"}}}));
 }
 
 // A text that is called twice, a call of something ready-made, and a kernel that torch was never told of.

@@ -4,17 +4,22 @@
 
 #include <sstream>
 
+#include "analyse/node_mapping.h"
 #include "base/json.h"
 #include "base/strings.h"
 #include "capture_builder.h"
 #include "invariants.h"
+#include "kerntrail/gate.h"
 #include "model/capture_fixtures.h"
 #include "render/diff_text.h"
 #include "render/drops_markdown.h"
+#include "render/exports.h"
+#include "render/gate.h"
 #include "render/json_output.h"
 #include "render/markdown.h"
 #include "render/mermaid.h"
 #include "render/outputs.h"
+#include "render/verify_markdown.h"
 
 namespace kerntrail {
 namespace {
@@ -66,8 +71,24 @@ const std::string& handle() {
   return kHandles[*rc::gen::inRange<std::size_t>(0, kHandles.size())];
 }
 
+// What a kernel's text says of nodes, or something else in its place.
+std::string witness() {
+  static const std::vector<std::string> kWitnesses{
+      R"([{"lines":[{"line":1,"does":"load","op":"load","unit":0},{"line":2,"does":"compute","op":"`|","unit":1}],
+          "bodies":[{"operation":"<b>|","ops":[{"op":"load","unit":0},{"op":"x","unit":9}]}]}])",
+      R"([{"lines":[{"line":-1,"does":"compiler_made","made":{"file":"a|\u001b","line":9,"function":"`"}},
+          {"line":2,"does":"what","unit":0},{"does":"index","shared":true}]}])",
+      R"([{"lowered":[{"operation":"op1","unit":0},{"operation":7}]},5,[]])", R"({"lines":3})", R"([])"};
+  return pick(kWitnesses);
+}
+
 class RandomRun {
  public:
+  RandomRun() {
+    b_.recorder().attr_kind({"witness", ValueType::kJson, "", "", false});
+    b_.recorder().attr_kind({"class", ValueType::kText, "", "", false});
+  }
+
   Capture make() {
     for (int c = *rc::gen::inRange(0, 3); c > 0; --c) add_compile();
     return b_.finish(*rc::gen::arbitrary<bool>());
@@ -161,6 +182,10 @@ class RandomRun {
       if (*rc::gen::inRange(0, 3) == 0) seen.refs("buffer_origins", some(all));
       if (*rc::gen::inRange(0, 4) == 0) seen.text("parse_error", hostile());
       if (*rc::gen::inRange(0, 3) == 0) seen.json("history", R"([{"kind":"fusion","pass_name":"p"},7])");
+      if (kind.unit == UnitKind::kKernel) {
+        seen.text("class", *rc::gen::element<std::string>("loop", "extern", hostile()));
+        if (*rc::gen::inRange(0, 4) != 0) seen.json_refs("witness", witness(), some(all));
+      }
       seen.json("op_keys", R"(["0_add|"])").json("fields", R"(["op"])").json("attributes", R"({"a":1})");
     }
     return seen;
@@ -226,6 +251,61 @@ RC_GTEST_PROP(RandomCapture, EveryOutputHoldsItsPromises, ()) {
   RC_ASSERT(parsed.has_value());
   RC_ASSERT(!render::render_summary(capture, {}).empty());
   RC_ASSERT(!::testing::Test::HasFailure());
+}
+
+// Text that reaches a terminal or a page: UTF-8 without control characters.
+void expect_plain(const std::string& text) {
+  RC_ASSERT(base::is_valid_utf8(text));
+  for (const char c : text) RC_ASSERT(static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t');
+}
+
+void expect_sound_page(const std::string& markdown) {
+  expect_plain(markdown);
+  expect_tables_hold(markdown);
+}
+
+// Explanations of whatever can be asked for, the analysis, claims against the witness, the gate, exports.
+RC_GTEST_PROP(RandomCapture, EveryJudgementHoldsItsPromises, ()) {
+  const Capture capture = RandomRun().make();
+  const auto analysis = make_analysis(capture);
+  RC_ASSERT(analysis.has_value());
+  expect_sound_page(render::analysis_markdown(*analysis, ""));
+  RC_ASSERT(base::Json::parse(render::analysis_json(*analysis)).has_value());
+  std::vector<std::string> questions{"m|.py:1", "1", hostile()};
+  for (std::size_t u = 0; u < capture.units.size(); u += 5) questions.push_back(unit_name(capture, id_at<UnitId>(u)));
+  for (const std::string& question : questions) {
+    const auto answers = explain(capture, question);
+    if (!answers) continue;  // the command line makes errors visible text
+    expect_plain(render::explain_text(*answers));
+    RC_ASSERT(base::Json::parse(render::explain_json(*answers)).has_value());
+  }
+  if (const auto verified = verify(capture)) {
+    expect_sound_page(render::verify_markdown(*verified, capture_state(capture)));
+    RC_ASSERT(base::Json::parse(render::verify_json(*verified, capture_state(capture))).has_value());
+  }
+  if (const auto mappings = analyse::node_mappings(capture, {}, std::nullopt)) {
+    for (const analyse::NodeMapping& mapping : *mappings) {
+      const std::string document = render::node_mappings_json(mapping);
+      const auto read = base::Json::parse(document);
+      if (!read) RC_FAIL(read.error().text() + document);
+      RC_ASSERT(base::Json::parse(render::kernel_stack_traces_json(mapping)).has_value());
+    }
+  }
+  for (std::string_view table : render::kTables) RC_ASSERT(render::table_csv(capture, table).has_value());
+  GateConfig config;
+  config.coverage.push_back({{}, {"*"}, {"*"}, "", "", 1.0, true});
+  config.drops.push_back({{}, gate_classes(), {}, {}, {}, 0.0});
+  config.verified.push_back({{}, {}, {}, {}, true, 1.0, 1.0});
+  GateInput input;
+  input.today = "2026-01-01";
+  const auto judged = gate(capture, config, input);
+  RC_ASSERT(judged.has_value());
+  const render::GateView view{"c|\x1b.ndjson", "k.toml", "", "/r"};
+  RC_ASSERT(base::Json::parse(render::gate_json(*judged, view)).has_value());
+  RC_ASSERT(base::Json::parse(render::gate_sarif(*judged, view)).has_value());
+  expect_sound_page(render::gate_markdown(*judged, view));
+  for (const auto& make : {render::gate_text, render::gate_github, render::gate_junit})
+    expect_plain(make(*judged, view));
 }
 
 // Two random runs have nothing to do with each other: whatever is found, it adds up and is told safely.
