@@ -84,6 +84,7 @@ def _write(report: Any, options: dict[str, Any]) -> None:
         return
     with open(options["output"], "w", encoding="utf-8") as file:
         file.write(text)
+    _record._say(f"{report.graphs} {'graph' if report.graphs == 1 else 'graphs'} judged; the ledgers are in {options['output']}")
 
 
 def _status(report: Any, options: dict[str, Any], program_status: int) -> int:

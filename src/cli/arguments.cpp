@@ -51,9 +51,7 @@ std::optional<Stop> Arguments::parse(const std::vector<std::string>& arguments) 
     if (!option.metavar.empty()) made->type_name(option.metavar);
     if (option.positional) made->required()->type_name("");
     if (!option.choices.empty()) {
-      made->check(CLI::IsMember(option.choices).description(""))
-          ->type_name(base::join(option.choices, "|"))
-          ->capture_default_str();
+      made->check(one_of(option.choices))->type_name(base::join(option.choices, "|"))->capture_default_str();
     }
   }
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cli/program_arguments.h"
+#include "cli/unknown_option.h"
 
 namespace kerntrail::cli {
 namespace {
@@ -44,7 +45,7 @@ void add_options(CLI::App& app, DebugifyOptions& out, std::vector<std::string>& 
          "--stage", out.stages,
          "Whose passes are judged: pre_grad, joint, post_grad; may be repeated. Default: all three, with --pass "
          "post_grad")
-      ->check(CLI::IsMember(kStages))
+      ->check(one_of(kStages))
       ->allow_extra_args(false)
       ->type_name("STAGE");
   app.add_option(
@@ -63,7 +64,8 @@ void add_options(CLI::App& app, DebugifyOptions& out, std::vector<std::string>& 
       ->type_name("FIELD");
   app.add_option("--format", out.format, "A table a graph, or JSON (schemas/debugify.schema.json)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(one_of({"text", "json"}))
+      ->type_name("text|json");
   app.add_option("--python", out.python,
                  "Interpreter that runs the program; default: the one beside this binary, else python3 on PATH")
       ->type_name("PYTHON");

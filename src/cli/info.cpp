@@ -68,11 +68,14 @@ std::string text(const read::CaptureInfo& info) {
                                 visible(info.run.python), visible(info.run.platform), status(info));
   for (const auto& [key, value] : info.run.settings) out += fmt::format("  {} = {}\n", visible(key), visible(value));
   if (info.compiles.empty())
-    out += info.torn ? "\nit holds no compile: it broke off before one, or none was made\n" : "\nnothing was compiled\n";
+    out +=
+        info.torn ? "\nit holds no compile: it broke off before one, or none was made\n" : "\nnothing was compiled\n";
   for (const read::CompileSummary& compile : info.compiles) out += compile_text(compile);
   out += hooks_text(info);
-  out += fmt::format("\n{} units, {} snapshots, {} links, {} claims, {} texts, {} locations\n", info.units,
-                     info.snapshots, info.links, info.claims, info.texts, info.locs);
+  out += fmt::format("\n{}, {}, {}, {}, {}, {}\n", base::counted(info.units, "unit"),
+                     base::counted(info.snapshots, "snapshot"), base::counted(info.links, "link"),
+                     base::counted(info.claims, "claim"), base::counted(info.texts, "text"),
+                     base::counted(info.locs, "location"));
   for (const render::NoteGroup& group : render::merged_notes(info.notes)) {
     std::string of = render::compiles_text(group.compiles);
     if (group.times > 1) of += fmt::format("{}×{}", of.empty() ? "" : "; ", group.times);

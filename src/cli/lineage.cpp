@@ -126,6 +126,9 @@ int run_lineage(const std::vector<std::string>& arguments, Streams& streams) {
   if (asked > 1) return stop({kUsageError, "kerntrail lineage: give one of --line, --node and --kernel\n"}, streams);
   const auto capture = load(question.common, "lineage", streams);
   if (!capture) return refuse("lineage", capture.error(), streams);
+  if (question.common.analysis.passes && capture->passes.empty())
+    streams.err << "kerntrail lineage: no pass was recorded in this capture, so none is named: record it with --level "
+                   "passes\n";
   const auto all = lineages(*capture, question.common.analysis);
   if (!all) return refuse("lineage", all.error(), streams);
   if (question.asked()) return answer(question, *capture, *all, streams);

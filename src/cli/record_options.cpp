@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/program_arguments.h"
+#include "cli/unknown_option.h"
 
 namespace kerntrail::cli {
 namespace {
@@ -37,11 +38,14 @@ void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::stri
   app.add_option("-o", out.output, "The capture file; .gz and .zst are compressed. An existing file is replaced")
       ->capture_default_str()
       ->type_name("FILE");
-  app.add_option("--level", out.level, "How much to watch: borders (a snapshot at each stage border), passes (also what every pass made, changed and "
-                 "removed), origins (also the compiler's line that made each node), truth (also which node made each "
-                 "operation and line of each kernel)")
+  app.add_option(
+         "--level", out.level,
+         "How much to watch: borders (a snapshot at each stage border), passes (also what every pass made, changed and "
+         "removed), origins (also the compiler's line that made each node), truth (also which node made each "
+         "operation and line of each kernel)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"borders", "passes", "origins", "truth"}));
+      ->check(one_of({"borders", "passes", "origins", "truth"}))
+      ->type_name("borders|passes|origins|truth");
   app.add_option("--python", out.python,
                  "Interpreter that runs the program; default: the one beside this binary, else python3 on PATH")
       ->type_name("PYTHON");
@@ -50,14 +54,16 @@ void add_record_options(CLI::App& app, RecordOptions& out, std::vector<std::stri
   app.add_option("--source", out.source,
                  "How much user source the capture embeds: none, lines (with two lines around), files")
       ->capture_default_str()
-      ->check(CLI::IsMember({"none", "lines", "files"}));
+      ->check(one_of({"none", "lines", "files"}))
+      ->type_name("none|lines|files");
   app.add_flag("--timing", out.timing, "Also record durations; such captures differ from run to run");
   if (!is_audit) app.add_flag("-q,--quiet", out.quiet, "Don't say what was recorded, only what went wrong");
   app.add_option("--backend", out.backend, "Backend for compiles that name none, e.g. kerntrail_spyre")
       ->type_name("NAME");
   app.add_option("--metadata", out.metadata,
                  "What the Spyre-format back end's addmm split copies: seed (three keys) or full (all)")
-      ->check(CLI::IsMember({"seed", "full"}));
+      ->check(one_of({"seed", "full"}))
+      ->type_name("seed|full");
   app.add_flag("--restickify", out.restickify,
                "The Spyre-format back end lays matrix operands out by operations of their own, not at load");
   app.add_flag("-m", out.is_module, "The program is a module name, as for python -m");
@@ -87,7 +93,8 @@ ParsedRecord parse(const std::string& name, const char* help, const char* exampl
         ->type_name("FILE");
     app.add_option("--format", out.format, "Form of the report: md or json")
         ->capture_default_str()
-        ->check(CLI::IsMember({"md", "json"}));
+        ->check(one_of({"md", "json"}))
+        ->type_name("md|json");
     app.add_flag("--stamp", out.stamp, "Add the date to the report (absent by default: same input, same bytes)");
   }
   app.footer(examples);

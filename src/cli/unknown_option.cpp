@@ -27,6 +27,17 @@ Stop unknown_argument(std::string_view verb, const CLI::App& app, const std::vec
   return usage(verb, "too many arguments");
 }
 
+CLI::Validator one_of(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words = std::move(words)](const std::string& word) {
+        if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+        const std::string near = nearest(word, words);
+        return fmt::format("\"{}\" is none of {}{}", word, base::join(words, ", "),
+                           near.empty() ? "" : "; did you mean " + near + "?");
+      },
+      "");
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   return base::nearest(word, candidates);
 }

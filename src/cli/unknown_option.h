@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace kerntrail::cli {
 
@@ -22,5 +23,8 @@ Stop usage(std::string_view verb, std::string_view message);
 
 // Names the first argument that looks like an option and is none, with the nearest that is one.
 Stop unknown_argument(std::string_view verb, const CLI::App& app, const std::vector<std::string>& arguments);
+
+// Takes one of `words`; what is none is refused with the nearest that is one.
+CLI::Validator one_of(std::vector<std::string> words);
 
 }  // namespace kerntrail::cli

@@ -18,7 +18,8 @@ constexpr std::string_view kIntroduction =
     "Usage: kerntrail VERB [ARGUMENTS]      kerntrail VERB --help explains a verb, with examples\n\n";
 
 constexpr std::string_view kClosing =
-    "\nA capture is the file that record writes; report and the verbs after it, but for debugify, read one: plain, .gz or .zst, or from\n"
+    "\nA capture is the file that record writes; report and the verbs after it, but for debugify, read one: plain, .gz "
+    "or .zst, or from\n"
     "standard input as \"-\". Results go to standard output or to -o FILE, talk to standard error.\n\n"
     "Exit status: 0 done; 2 usage; 3 a capture can't be read or is too new, or a result can't be written;\n"
     "record returns the program's own, and 5 where the program was fine but its capture is missing or partial;\n"
@@ -55,13 +56,15 @@ const std::vector<Verb>& verbs() {
       {"matrix", "which provenance field is there at which stage, on how many units", run_matrix},
       {"lineage", "from source lines to kernels and back", run_lineage},
       {"drops", "where provenance was lost: in which pass, by which line of the compiler, and why", run_drops},
-      {"analyse", "what the report's numbers mean: how values come about, where they go, caveats of this run", run_analyse},
+      {"analyse", "what the report's numbers mean: how values come about, where they go, caveats of this run",
+       run_analyse},
       {"explain", "one kernel, unit, source line or handle: its chain, where it broke, why and by whom", run_explain},
       {"verify", "whether kernels really come from what the compiler says: claims against the witness", run_verify},
       {"gate", "may this change merge: fails where more provenance is lost than is allowed", run_gate},
       {"debugify", "runs a Python program and says what each FX pass does to provenance", run_debugify},
       {"diff", "two captures compared: what was lost, gained, moved, and by whom", run_diff},
-      {"export", "the capture in another format: torch's node mappings, CSV tables, the reference audit's JSON", run_export},
+      {"export", "the capture in another format: torch's node mappings, CSV tables, the reference audit's JSON",
+       run_export},
       {"rules", "what the words of drops, lineage and report mean", run_rules},
       {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
       {"validate", "checks a capture file: every record, reference and digest", run_validate},
