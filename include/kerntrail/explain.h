@@ -48,6 +48,7 @@ struct EndedUnit {
   UnitId unit = UnitId::kNone;
   std::string id, name, stage;
   std::string fate;  // word of the axis `fate`; empty where not known
+  std::string why;  // what that means; else what is known of such a unit
   std::string by;  // what took its place
   std::string pass, place;
 };

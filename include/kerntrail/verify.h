@@ -23,12 +23,13 @@ enum class Support : std::uint8_t {
   kMoves,      // reads, writes or hands on a value for it, no more
   kIndex,      // a view or an index expression: it shapes where the unit reads and writes
   kControl,    // an assertion or the like
+  kEncloses,   // a sub-graph that it calls or holds is what the unit works for: the branch of a cond, the body of a loop
   kElsewhere,  // nothing: other units do it. A contradiction
   kNowhere,    // nothing, and no unit does. A contradiction
 };
-inline constexpr std::size_t kSupports = 7;
-std::string_view support_name(
-    Support v);  // "computes", "constant", "moves", "index", "control", "elsewhere", "nowhere"
+inline constexpr std::size_t kSupports = 8;
+// "computes", "constant", "moves", "index", "control", "encloses", "elsewhere", "nowhere"
+std::string_view support_name(Support v);
 inline bool contradicts(Support v) { return v == Support::kElsewhere || v == Support::kNowhere; }
 
 struct NodeVerdict {

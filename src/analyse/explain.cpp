@@ -10,6 +10,7 @@
 #include "analyse/handles.h"
 #include "analyse/pipeline.h"
 #include "analyse/rules.h"
+#include "analyse/support.h"
 #include "base/strings.h"
 #include "kerntrail/drops.h"
 
@@ -221,9 +222,27 @@ class Explainer {
     for (std::uint32_t i : nodes) {
       const LineageNode& node = lineage_.nodes[i];
       if (node.layer == last || !out_[i].empty() || !has(node.unit)) continue;
-      EndedUnit end{node.unit, id_of(i), node.name, lineage_.layers[node.layer].title, {}, {}, {}, {}};
+      EndedUnit end{node.unit, id_of(i), node.name, lineage_.layers[node.layer].title, {}, {}, {}, {}, {}};
       for (const Drops* drops : drops_) note_fate(*drops, node.unit, end);
+      end.why = end.fate.empty() ? why_it_ends(node.unit) : std::string(meaning_of("fate", end.fate));
       out.ends.push_back(std::move(end));
+    }
+  }
+
+  // Where no pass and no border says what became of it.
+  std::string why_it_ends(UnitId unit) const {
+    switch (capture_.units[index(unit)].kind) {
+      case UnitKind::kFxNode: {
+        const auto end = id_at<SnapshotId>(capture_.snapshots.size() - 1);
+        if (is_view(capture_.text_of(unit, "target", end)))
+          return "It computes nothing: what reads it indexes through it, or takes one of several results.";
+        return "No operation names it in its `origins`: it was lowered together with others, or needed no operation.";
+      }
+      case UnitKind::kOperation:
+      case UnitKind::kGroup:
+        return "No kernel was seen to be made of it: the wrapper does it (control flow, an allocation), it is an input "
+               "or a view, or its kernel was not watched.";
+      default: return "Nothing that was recorded was made of it.";
     }
   }
 

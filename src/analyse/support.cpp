@@ -12,8 +12,8 @@
 namespace kerntrail {
 
 std::string_view support_name(Support v) {
-  constexpr std::array<std::string_view, kSupports> kNames{"computes", "constant",  "moves",  "index",
-                                                           "control",  "elsewhere", "nowhere"};
+  constexpr std::array<std::string_view, kSupports> kNames{"computes", "constant", "moves",     "index",
+                                                           "control",  "encloses", "elsewhere", "nowhere"};
   return kNames[static_cast<std::size_t>(v)];
 }
 
@@ -67,6 +67,13 @@ constexpr std::string_view kViews[] = {"_conj",
                                        "view_as_real"};
 static_assert(std::is_sorted(std::begin(kViews), std::end(kViews)));
 
+// Whether a graph is one of the regions, or lies in one.
+bool within(std::string_view path, const std::vector<std::string_view>& regions) {
+  return std::any_of(regions.begin(), regions.end(), [&](std::string_view region) {
+    return path.starts_with(region) && (path.size() == region.size() || path[region.size()] == '.');
+  });
+}
+
 }  // namespace
 
 bool is_view(std::string_view target) {
@@ -96,6 +103,63 @@ SupportFinder::SupportFinder(const Capture& capture, const WitnessIndex& witness
     for (UnitId input : node.inputs->refs) users_.add(input, unit);
   }
   users_.close();
+  find_regions(compile);
+}
+
+// A get_attr node holds the sub-graph that its target names, as seen from the node's own graph; what takes such nodes
+// as operands calls what they hold.
+void SupportFinder::find_regions(CompileId compile) {
+  std::unordered_set<std::string_view> paths;
+  for (const Graph& graph : capture_.graphs) {
+    if (graph.compile == compile && !graph.path.empty()) paths.insert(graph.path);
+  }
+  if (paths.empty()) return;
+  const auto op = capture_.find_attr("op");
+  const auto target = capture_.find_attr("target");
+  const auto text = [&](UnitId unit, std::optional<AttrId> attr) {
+    std::string_view last;
+    if (attr)
+      capture_.each_version(unit, *attr, [&](SnapshotId, const Observation& seen) { last = capture_.text(seen.text); });
+    return last;
+  };
+  for (const auto& [unit, node] : nodes_) {
+    if (text(unit, op) != "get_attr") continue;
+    const std::string& around = path_of(unit);
+    const auto found =
+        paths.find(around.empty() ? std::string(text(unit, target)) : around + "." + std::string(text(unit, target)));
+    if (found == paths.end()) continue;
+    regions_[unit].push_back(*found);
+    for (UnitId user : users_.of(unit)) regions_[user].push_back(*found);
+  }
+  find_region_workers();
+}
+
+void SupportFinder::find_region_workers() {
+  for (const auto& [unit, node] : nodes_) {
+    if (path_of(unit).empty() || witness_.workers(unit).empty()) continue;
+    for (const auto& [holder, regions] : regions_) {
+      if (!within(path_of(unit), regions)) continue;
+      auto& workers = region_workers_[holder];
+      workers.insert(workers.end(), witness_.workers(unit).begin(), witness_.workers(unit).end());
+    }
+  }
+  for (auto& [holder, workers] : region_workers_) {
+    std::sort(workers.begin(), workers.end());
+    workers.erase(std::unique(workers.begin(), workers.end()), workers.end());
+    enclosing_.push_back(holder);
+  }
+  std::sort(enclosing_.begin(), enclosing_.end());
+}
+
+const std::string& SupportFinder::path_of(UnitId node) const {
+  return capture_.graphs[index(capture_.units[index(node)].graph)].path;
+}
+
+bool SupportFinder::encloses(UnitId node, const Work& work) const {
+  const auto held = regions_.find(node);
+  if (held == regions_.end()) return false;
+  return std::any_of(work.begin(), work.end(),
+                     [&](const auto& one) { return within(path_of(one.first), held->second); });
 }
 
 Support SupportFinder::support(UnitId unit, UnitId node) const {
@@ -105,7 +169,13 @@ Support SupportFinder::support(UnitId unit, UnitId node) const {
     if (found != work->end()) return found->second;
   }
   if (view_of(unit, node)) return Support::kIndex;
-  return witness_.workers(node).empty() ? Support::kNowhere : Support::kElsewhere;
+  if (work != nullptr && encloses(node, *work)) return Support::kEncloses;
+  return workers(node).empty() ? Support::kNowhere : Support::kElsewhere;
+}
+
+const std::vector<UnitId>& SupportFinder::workers(UnitId node) const {
+  const auto held = region_workers_.find(node);
+  return held == region_workers_.end() ? witness_.workers(node) : held->second;
 }
 
 // Through views alone, up or down, it is connected with a node that the unit works for.

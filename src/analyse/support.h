@@ -2,7 +2,10 @@
 // Must not know: claims, source lines.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "analyse/unit_lists.h"
 #include "analyse/unit_map.h"
@@ -22,9 +25,17 @@ class SupportFinder {
 
   // `unit` must have a witness.
   Support support(UnitId unit, UnitId node) const;
+  // Units that do something for the node, or for a sub-graph that it holds or calls; in the capture's order.
+  const std::vector<UnitId>& workers(UnitId node) const;
+  // Nodes that hold or call a sub-graph which units work for, in the capture's order.
+  const std::vector<UnitId>& enclosing() const { return enclosing_; }
 
  private:
   bool view_of(UnitId unit, UnitId node) const;
+  void find_regions(CompileId compile);
+  void find_region_workers();
+  const std::string& path_of(UnitId node) const;  // of its graph
+  bool encloses(UnitId node, const Work& work) const;
 
   const Capture& capture_;
   const WitnessIndex& witness_;
@@ -34,6 +45,10 @@ class SupportFinder {
   };
   UnitMap<Node> nodes_;
   UnitLists<UnitId> users_;
+  std::unordered_map<UnitId, std::vector<std::string_view>>
+      regions_;  // node -> paths of the sub-graphs it holds or calls
+  std::unordered_map<UnitId, std::vector<UnitId>> region_workers_;  // of the nodes in regions_
+  std::vector<UnitId> enclosing_;
 };
 
 }  // namespace kerntrail::analyse

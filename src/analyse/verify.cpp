@@ -72,12 +72,17 @@ class Verifier {
     for (const ColumnUnit& unit : column.units) {
       const Work* work = witness_.of(unit.unit);
       if (work == nullptr) continue;
-      for (const auto& [node, support] : *work) {
-        for (const SourceKey& line : sources_.of(node).lines) {
-          auto& workers = line_workers_[place_of(line)];
-          if (workers.empty() || workers.back() != unit.unit) workers.push_back(unit.unit);
-        }
-      }
+      for (const auto& [node, support] : *work) add_worker(node, unit.unit);
+    }
+    for (UnitId node : support_.enclosing()) {
+      for (UnitId unit : of_stage(column, support_.workers(node))) add_worker(node, unit);
+    }
+  }
+
+  void add_worker(UnitId node, UnitId unit) {
+    for (const SourceKey& line : sources_.of(node).lines) {
+      auto& workers = line_workers_[place_of(line)];
+      if (std::find(workers.rbegin(), workers.rend(), unit) == workers.rend()) workers.push_back(unit);
     }
   }
 
@@ -133,7 +138,7 @@ class Verifier {
     for (UnitId node : claim.nodes) {
       if (!claimed.insert(node).second) continue;
       NodeVerdict one{node, support_.support(unit.unit, node), true, {}};
-      if (one.support == Support::kElsewhere) one.elsewhere = of_stage(column, witness_.workers(node));
+      if (one.support == Support::kElsewhere) one.elsewhere = of_stage(column, support_.workers(node));
       // Only at another stage: an operation that no kernel of this capture was made of.
       if (one.support == Support::kElsewhere && one.elsewhere.empty()) one.support = Support::kNowhere;
       out.nodes.push_back(std::move(one));
@@ -168,7 +173,7 @@ class Verifier {
     for (const auto& [node, support] : *witness_.of(unit.unit)) add(node, support);
     for (const NodeVerdict& one : verdict.nodes) {
       const bool only_view = one.claimed && one.support == Support::kIndex && !works_for(unit.unit, one.node);
-      if (only_view) add(one.node, Support::kIndex);
+      if (only_view || (one.claimed && one.support == Support::kEncloses)) add(one.node, one.support);
     }
     return out;
   }

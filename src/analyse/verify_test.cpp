@@ -174,6 +174,92 @@ TEST_F(Verify, TheReportHasASection) {
   EXPECT_EQ(report->sections.front().verification->rewrites.size(), 1U);
 }
 
+// A cond in a branch of another: kernels of both depths, and one that has nothing to do with either.
+class Enclosing : public ::testing::Test {
+ protected:
+  using Seen = testing::CaptureBuilder::Seen;
+
+  Enclosing() {
+    b_.recorder().attr_kind({"witness", ValueType::kJson, "", "", false});
+    b_.recorder().attr_kind({"class", ValueType::kText, "", "", false});
+    const CompileId compile = b_.compile("inductor");
+    root_ = b_.graph(compile, "fx", "inference");
+    const GraphId branch = b_.recorder().graph(compile, "fx", "inference", "true_0");
+    const GraphId inner = b_.recorder().graph(compile, "fx", "inference", "true_0.false_0");
+    const GraphId lookalike = b_.recorder().graph(compile, "fx", "inference", "true_01");
+    node(root_, "true_0", "get_attr", "true_0", 1);
+    node(root_, "false_0", "get_attr", "false_0", 1);
+    node(root_, "cond", "call_function", "cond", 1, {at_.at("true_0"), at_.at("false_0")});
+    node(branch, "sin", "call_function", "aten.sin.default", 2);
+    node(branch, "inner_branch", "get_attr", "false_0", 3);
+    node(branch, "inner_cond", "call_function", "cond", 3, {at_.at("inner_branch")});
+    node(inner, "cos", "call_function", "aten.cos.default", 4);
+    node(lookalike, "tan", "call_function", "aten.tan.default", 5);
+    for (GraphId graph : {root_, branch, inner, lookalike}) b_.snapshot("fx_post_grad", graph, seen_[graph]);
+    const GraphId kernels = b_.graph(compile, "kernel", "inference");
+    std::vector<Seen> made;
+    for (const char* name : {"sin", "cos", "tan"}) {
+      const UnitId kernel = b_.unit(kernels, UnitKind::kKernel);
+      std::vector<UnitId> claimed;
+      for (const auto& [known, unit] : at_) claimed.push_back(unit);
+      b_.recorder().claim(kernel, "compiler", "origins", claimed);
+      made.push_back(
+          b_.seen(kernel)
+              .text("name", std::string("k_") + name)
+              .text("class", "loop")
+              .json_refs("witness", R"([{"lines":[{"line":1,"does":"compute","op":"f","unit":0}]}])", {at_.at(name)}));
+    }
+    b_.snapshot("kernel", kernels, made);
+  }
+
+  void node(GraphId graph, const std::string& name, std::string_view op, std::string_view target, int line,
+            std::vector<UnitId> inputs = {}) {
+    const UnitId unit = b_.unit(graph, UnitKind::kFxNode);
+    at_[name] = unit;
+    seen_[graph].push_back(b_.seen(unit)
+                               .text("name", name)
+                               .text("op", op)
+                               .text("target", target)
+                               .refs("inputs", std::move(inputs), "list"));
+    seen_[graph].back().stack("model.py", line, name + "(x)");
+  }
+
+  testing::CaptureBuilder b_;
+  GraphId root_{};
+  std::map<std::string, UnitId> at_;
+  std::map<GraphId, std::vector<Seen>> seen_;
+};
+
+TEST_F(Enclosing, ANodeThatCallsASubGraphIsNoContradictionInItsKernels) {
+  const auto all = verify(b_.finish());
+  ASSERT_TRUE(all) << all.error().text();
+  std::map<std::string, std::map<std::string, std::string>> said;
+  std::map<std::string, std::map<std::int64_t, std::string>> lines;
+  for (const UnitVerdict& unit : all->front().units) {
+    const std::string& kernel = all->front().labels.at(unit.unit).name;
+    for (const NodeVerdict& one : unit.nodes) {
+      EXPECT_TRUE(one.claimed);
+      said[kernel][all->front().labels.at(one.node).name] = support_name(one.support);
+      EXPECT_EQ(one.elsewhere.empty(), one.support != Support::kElsewhere);
+    }
+    for (const LineVerdict& one : unit.lines) lines[kernel][one.line] = support_name(one.support);
+  }
+  const std::map<std::string, std::string> outer{{"true_0", "encloses"}, {"cond", "encloses"}, {"false_0", "nowhere"}};
+  for (const auto& [name, word] : outer) {
+    EXPECT_EQ(said["k_sin"][name], word) << name;
+    EXPECT_EQ(said["k_cos"][name], word) << name << ": at any depth";
+  }
+  EXPECT_EQ(said["k_sin"]["inner_cond"], "elsewhere") << "others work for the inner branch";
+  EXPECT_EQ(said["k_cos"]["inner_cond"], "encloses");
+  EXPECT_EQ(said["k_cos"]["inner_branch"], "encloses");
+  EXPECT_EQ(said["k_cos"]["sin"], "elsewhere") << "beside it, not around it";
+  EXPECT_EQ(said["k_tan"]["cond"], "elsewhere") << "true_01 is not in true_0";
+  EXPECT_EQ(said["k_tan"]["false_0"], "nowhere");
+  EXPECT_EQ(lines["k_sin"],
+            (std::map<std::int64_t, std::string>{
+                {1, "encloses"}, {2, "computes"}, {3, "elsewhere"}, {4, "elsewhere"}, {5, "elsewhere"}}));
+}
+
 TEST(VerifyRefuses, ACaptureWithoutAWitness) {
   testing::CaptureBuilder b;
   const CompileId compile = b.compile("inductor");

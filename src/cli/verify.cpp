@@ -13,7 +13,10 @@ constexpr std::string_view kDescription =
     "Says how far the compiler's own attribution can be trusted: for each kernel, operation, OpSpec or file and each\n"
     "node and source line that it is said to come from, whether the witness agrees (it computes, moves, indexes, ...\n"
     "for it) or contradicts (elsewhere, nowhere), and what nobody says although it is so. Needs a capture of level\n"
-    "truth. kerntrail rules explains the words.";
+    "truth. kerntrail rules explains the words.\n"
+    "Exit status: 0 verified, whatever was found (kerntrail gate fails a build by it); 2 usage; 3 the capture can't "
+    "be\n"
+    "read, or nothing in it was witnessed.";
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  kerntrail record --level truth -o run.ndjson train.py\n"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/json.h"
 #include "base/strings.h"
@@ -17,6 +18,34 @@ namespace {
 
 constexpr std::size_t kShown = 6;  // units of one layer, notes of one kind: the whole fits on a screen
 constexpr std::size_t kTitleWidth = 24;
+
+// A border between two looks is a place, not somebody who did it.
+std::string by(const std::string& site) {
+  for (std::string_view place : {"between ", "before ", "tracing ", "copying "}) {
+    if (site.starts_with(place)) return visible(site);
+  }
+  return "by " + visible(site);
+}
+
+// Units that end for one reason, at one stage.
+using Ends = std::vector<const EndedUnit*>;
+
+std::vector<Ends> ends_of(const std::vector<EndedUnit>& all) {
+  std::vector<Ends> out;
+  for (const EndedUnit& end : all) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const Ends& known) {
+      const EndedUnit& one = *known.front();
+      return std::tie(one.stage, one.fate, one.why, one.by, one.pass, one.place) ==
+             std::tie(end.stage, end.fate, end.why, end.by, end.pass, end.place);
+    });
+    if (same == out.end()) {
+      out.push_back({&end});
+    } else {
+      same->push_back(&end);
+    }
+  }
+  return out;
+}
 
 // Layers that show the same units say so once.
 struct Line {
@@ -59,8 +88,9 @@ class Text {
     for (const BrokenLink& link : first(one.breaks)) broken(link);
     more(one.breaks.size(), "broken links");
     recovered(one);
-    for (const EndedUnit& end : first(one.ends)) ended(end);
-    more(one.ends.size(), "units that go no further");
+    const std::vector<Ends> ends = ends_of(one.ends);
+    for (std::size_t i = 0; i < ends.size() && i < kShown; ++i) ended(ends[i]);
+    more(ends.size(), "groups of units that go no further");
     for (std::size_t i = 0; i < one.rewrites.size() && i < kShown; ++i) rewritten(one, i);
     more(one.rewrites.size(), "nodes that were written over");
     contradicted(one);
@@ -134,7 +164,7 @@ class Text {
                                    link.had.begin() + static_cast<std::ptrdiff_t>(std::min(link.had.size(), kShown)));
       under(fmt::format("had by {}, says {}", visible(base::join(had, ", ")), link.evidence));
     }
-    if (!link.pass.empty()) under("by " + visible(link.pass) + (link.place.empty() ? "" : ", " + visible(link.place)));
+    if (!link.pass.empty()) under(by(link.pass) + (link.place.empty() ? "" : ", " + visible(link.place)));
   }
 
   void recovered(const Explanation& one) {
@@ -147,13 +177,19 @@ class Text {
     more(one.recovered.size(), "recovered sources");
   }
 
-  void ended(const EndedUnit& end) {
-    std::string text =
-        fmt::format("{} ({}, {}) goes no further", visible(end.name), visible(short_title(end.stage)), visible(end.id));
+  void ended(const Ends& ends) {
+    const EndedUnit& end = *ends.front();
+    std::vector<std::string> units;
+    for (std::size_t i = 0; i < ends.size() && i < kShown; ++i)
+      units.push_back(fmt::format("{} ({})", visible(ends[i]->name), visible(ends[i]->id)));
+    if (ends.size() > kShown) units.push_back(fmt::format("{} more", ends.size() - kShown));
+    std::string text = fmt::format("at {}, {} {} no further", visible(short_title(end.stage)), base::join(units, ", "),
+                                   ends.size() == 1 ? "goes" : "go");
     if (!end.fate.empty()) text += fmt::format(": {}", end.fate);
     if (!end.by.empty()) text += fmt::format(", {} has its place", visible(end.by));
     note("note", text);
-    if (!end.pass.empty()) under("by " + visible(end.pass) + (end.place.empty() ? "" : ", " + visible(end.place)));
+    if (!end.why.empty()) under(visible(end.why));
+    if (!end.pass.empty()) under(by(end.pass) + (end.place.empty() ? "" : ", " + visible(end.place)));
   }
 
   void rewritten(const Explanation& one, std::size_t i) {
@@ -162,7 +198,7 @@ class Text {
                                 visible(base::join(rewrite.was, ", ")), visible(rewrite.now),
                                 rewrite.at_birth ? "from the first" : "in the end"));
     if (!rewrite.pass.empty())
-      under("by " + visible(rewrite.pass) +
+      under(by(rewrite.pass) +
             (rewrite.place.empty() ? "" : (rewrite.place_is_pass ? ", defined at " : ", ") + visible(rewrite.place)));
   }
 
@@ -245,6 +281,7 @@ void write_end(base::JsonWriter& json, const EndedUnit& end) {
   json.member("name", end.name);
   json.member("stage", end.stage);
   text(json, "fate", end.fate);
+  text(json, "why", end.why);
   text(json, "by", end.by);
   text(json, "pass", end.pass);
   text(json, "place", end.place);

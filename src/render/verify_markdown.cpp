@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/strings.h"
 #include "render/text.h"
@@ -28,12 +29,22 @@ std::string unit_text(const Verification& one, UnitId unit) {
   return label.name.empty() ? md_code(label.id) : fmt::format("{} ({})", md_code(label.name), label.id);
 }
 
-std::string units_text(const Verification& one, const std::vector<UnitId>& units) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < units.size() && i < kNamed; ++i) parts.push_back(unit_text(one, units[i]));
-  std::string out = base::join(parts, ", ");
-  if (units.size() > kNamed) out += fmt::format(" and {} more", units.size() - kNamed);
+std::vector<std::string> unit_texts(const Verification& one, const std::vector<UnitId>& units) {
+  std::vector<std::string> out;
+  for (UnitId unit : units) out.push_back(unit_text(one, unit));
+  return out;
+}
+
+// The first of them, and how many more there are.
+std::string listed(const std::vector<std::string>& texts) {
+  const std::size_t shown = std::min(texts.size(), kNamed);
+  std::string out = base::join({texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(shown)}, ", ");
+  if (texts.size() > kNamed) out += fmt::format(" and {} more", texts.size() - kNamed);
   return out.empty() ? "—" : out;
+}
+
+std::string units_text(const Verification& one, const std::vector<UnitId>& units) {
+  return listed(unit_texts(one, units));
 }
 
 std::vector<std::string> score_cells(const Score& score) {
@@ -69,20 +80,34 @@ std::string tables(const std::vector<ScoreRow>& rows, const std::string& heading
          score_table(rows, false);
 }
 
-// Several records of the compiler may say the same false thing: one row, with all who say so.
+// Several records of the compiler may say the same of several units, an operation and the kernel that it went into
+// among them: one row, with all units and all who say so.
 struct Row {
-  std::vector<std::string> evidence;
-  std::string unit, what, verdict, instead, why;
+  std::vector<std::string> units, evidence, instead;
+  std::string what, verdict, why;
 };
 
-void add_row(std::vector<Row>& rows, Row row) {
-  for (Row& known : rows) {
-    if (known.unit != row.unit || known.what != row.what || known.verdict != row.verdict) continue;
-    known.evidence.insert(known.evidence.end(), row.evidence.begin(), row.evidence.end());
-    return;
-  }
-  rows.push_back(std::move(row));
+void add_once(std::vector<std::string>& into, const std::string& text) {
+  if (std::find(into.begin(), into.end(), text) == into.end()) into.push_back(text);
 }
+
+class Rows {
+ public:
+  void add(const std::string& unit, const std::string& evidence, const std::string& what, const std::string& verdict,
+           const std::vector<std::string>& instead, const std::string& why) {
+    const auto [at, fresh] = at_.try_emplace(base::join({what, verdict, why}, "\n"), rows_.size());
+    if (fresh) rows_.push_back({{}, {}, {}, what, verdict, why});
+    Row& row = rows_[at->second];
+    add_once(row.units, unit);
+    add_once(row.evidence, evidence);
+    for (const std::string& one : instead) add_once(row.instead, one);
+  }
+  const std::vector<Row>& all() const { return rows_; }
+
+ private:
+  std::vector<Row> rows_;
+  std::unordered_map<std::string, std::size_t> at_;
+};
 
 std::string line_text(const LineVerdict& line) {
   const std::string place = md_code(fmt::format("{}:{}", line.file, line.line));
@@ -117,36 +142,28 @@ std::string why(const Verification& one, const LineVerdict& line) {
 }
 
 std::vector<Row> contradictions(const Verification& one, bool missed) {
-  std::vector<Row> rows;
+  Rows rows;
   for (const UnitVerdict& unit : one.units) {
     const std::string name = unit_text(one, unit.unit);
     for (const LineVerdict& line : unit.lines) {
       if (missed ? line.claimed : !(line.claimed && contradicts(line.support))) continue;
-      add_row(rows, {{unit.evidence},
-                     name,
-                     line_text(line),
-                     std::string(support_name(line.support)),
-                     missed ? units_text(one, line.nodes) : units_text(one, line.elsewhere),
-                     why(one, line)});
+      rows.add(name, unit.evidence, line_text(line), std::string(support_name(line.support)),
+               unit_texts(one, missed ? line.nodes : line.elsewhere), why(one, line));
     }
     for (const NodeVerdict& node : unit.nodes) {
       if (missed ? node.claimed : !(node.claimed && contradicts(node.support))) continue;
-      add_row(rows, {{unit.evidence},
-                     name,
-                     node_text(one, node.node),
-                     std::string(support_name(node.support)),
-                     missed ? "—" : units_text(one, node.elsewhere),
-                     "—"});
+      rows.add(name, unit.evidence, node_text(one, node.node), std::string(support_name(node.support)),
+               missed ? std::vector<std::string>() : unit_texts(one, node.elsewhere), "—");
     }
   }
-  return rows;
+  return rows.all();
 }
 
 std::string rows_text(const std::vector<Row>& rows, std::vector<std::string> header) {
   std::string out = md_header(header);
   for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) {
     const Row& row = rows[i];
-    out += md_row({row.unit, row.what, md_codes(row.evidence), row.verdict, row.instead, row.why});
+    out += md_row({row.what, listed(row.units), md_codes(row.evidence), row.verdict, listed(row.instead), row.why});
   }
   if (rows.size() > kRows) out += fmt::format("\nand {} more; {}\n", rows.size() - kRows, kAll);
   return out + "\n";
@@ -161,13 +178,13 @@ std::string found(const Verification& one, const std::string& heading) {
                              : "None: each unit does something for every node and every line that it is said to come "
                                "from.\n\n";
   } else {
-    out += "The compiler says that the unit comes from this, and nothing in the unit is for it.\n\n" +
-           rows_text(false_claims, {"Unit", "Is said to come from", "By", "Witness", "Done by", "Why"});
+    out += "The compiler says that the units come from this, and nothing in them is for it.\n\n" +
+           rows_text(false_claims, {"This", "Is said to be in", "By", "Witness", "Done by", "Why"});
   }
   const auto missed = contradictions(one, true);
   if (!missed.empty()) {
-    out += heading + " Missed\n\nThe unit works for this, and the compiler does not say so.\n\n" +
-           rows_text(missed, {"Unit", "Works for", "Not said by", "It", "Through", "Why"});
+    out += heading + " Missed\n\nThe units work for this, and the compiler does not say so.\n\n" +
+           rows_text(missed, {"This", "Is in", "Not said by", "It", "Through", "Why"});
   }
   if (!one.unverified.empty()) {
     out += heading + " Not verified\n\nNothing witnesses these: what is said of them stays a claim.\n\n" +
@@ -186,8 +203,9 @@ constexpr std::string_view kExplained =
     "What the compiler says of each unit, checked against the witness: which node asked for each operation and each "
     "line of it, found without reading what the compiler says. *computes*: the unit calculates for it · *constant*: it "
     "holds its constant, no more · *moves*: it reads, writes or hands on a value · *index*: a view or an index "
-    "expression, which shapes where it reads and writes · *control*: an assertion or the like · *elsewhere*: nothing, "
-    "other units do it · *nowhere*: nothing, and no unit does. The last two contradict the claim. Precision: claims "
+    "expression, which shapes where it reads and writes · *control*: an assertion or the like · *encloses*: it "
+    "works for a sub-graph that the node calls · *elsewhere*: nothing, other units do it · *nowhere*: nothing, and no "
+    "unit does. The last two contradict the claim. Precision: claims "
     "that are not contradicted, of all. Recall: these, of these and the missed ones.\n\n";
 
 }  // namespace

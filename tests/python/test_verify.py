@@ -96,6 +96,32 @@ def test_forward_and_backward_have_operations_of_the_same_names(tmp_path, run_ke
         assert any(node["witness"] not in ("elsewhere", "nowhere") for node in unit["nodes"]), unit["name"]
 
 
+def scaled(x):
+    return torch.sin(x) * 2
+
+
+def shifted(x):
+    return torch.cos(x) + 1
+
+
+def chooses(flag, x):
+    out = torch.cond(flag, scaled, shifted, (torch.relu(x),))
+    return out - 3
+
+
+def test_a_cond_encloses_the_kernels_of_its_branches(tmp_path, run_kerntrail):
+    path = tmp_path / "c.ndjson"
+    captured(path, chooses, torch.tensor(True), torch.randn(64))
+    document = verified(run_kerntrail, path)
+    assert not lines(document, "nowhere")
+    cond = "out = torch.cond(flag, scaled, shifted, (torch.relu(x),))"
+    kernels = {name for name, code in lines(document, "encloses") if code == cond}
+    assert {name.split("_")[-2] for name in kernels} <= {"sin", "cos", "relu"} and len(kernels) == 2, kernels
+    line = next(i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.strip() == cond)
+    said = run_kerntrail("explain", path, f"test_verify.py:{line}").stdout
+    assert all(kernel in said.partition("note:")[0] for kernel in kernels), said
+
+
 def test_without_a_witness_it_refuses(tmp_path, run_kerntrail):
     path = tmp_path / "c.ndjson"
     captured(path, torch.sin, torch.randn(4), level="origins")
