@@ -69,7 +69,7 @@ struct Score {
   std::size_t of(Support v) const { return claimed[static_cast<std::size_t>(v)]; }
   std::size_t total() const;
   std::size_t right() const;   // not contradicted
-  std::size_t worked() const;  // claimed, and the unit works for it: right without views and index expressions
+  std::size_t worked() const;  // claimed, and the unit works for it: right without views, index expressions and sub-graphs
   // Shares between 0 and 1; 1 where there is nothing to judge.
   double precision() const;  // right / total
   double recall() const;     // right / (right + missed)

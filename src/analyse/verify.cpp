@@ -359,7 +359,7 @@ Expected<std::vector<std::size_t>> columns_to_verify(const Capture& capture, con
 
 std::size_t Score::total() const { return std::accumulate(claimed.begin(), claimed.end(), std::size_t{0}); }
 std::size_t Score::right() const { return total() - of(Support::kElsewhere) - of(Support::kNowhere); }
-std::size_t Score::worked() const { return right() - of(Support::kIndex); }
+std::size_t Score::worked() const { return right() - of(Support::kIndex) - of(Support::kEncloses); }
 
 double Score::precision() const {
   return total() == 0 ? 1.0 : static_cast<double>(right()) / static_cast<double>(total());

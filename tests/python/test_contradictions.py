@@ -16,7 +16,7 @@ from contradictions import CONTRADICTIONS, GONE, Contradiction  # noqa: E402
 from kerntrail._capture import open_capture  # noqa: E402
 
 # A view, or an index: the kernel calculates nothing for it. The others contradict.
-NO_WORK = ("index", "elsewhere", "nowhere")
+NO_WORK = ("index", "encloses", "elsewhere", "nowhere")
 
 
 @dataclass
