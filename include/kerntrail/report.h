@@ -106,6 +106,7 @@ struct Report {
   bool of_issue = false;  // of the pipeline that the reference audit's issue is about: one that writes SuperDSC
   bool torn = false;          // the capture has no end record
   bool partial = false;       // its end record says that something was lost
+  bool of_files = false;      // read from the files of bundles: no compile was watched
   std::vector<ReportSection> sections;
   std::vector<HookSummary> hooks;  // the reference's six labels first, whether installed or not
   std::vector<Note> notes;         // of no particular compile

@@ -3,21 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/files.h"
 #include "observations.h"
 #include "observe_ir.h"
 #include "observe_kernels.h"
 #include "python_text.h"
+#include "spyre/file_fields.h"
 #include "write_witness.h"
 
 namespace kerntrail::probe {
 namespace {
 
-// Names scanned for anywhere in a kernel file: population, not presence.
-constexpr std::string_view kScanned[] = {"stack_trace", "original_aten", "from_node",  "origins",
-                                         "origin_node", "traceback",     "provenance", "debug_handle_"};
 constexpr int kMaxHandleDepth = 20;
 constexpr int kMaxHandleJsonDepth = 2 * kMaxHandleDepth;  // a list between each handle and its constituents
 
@@ -82,27 +79,6 @@ base::Json declared_fields(nb::handle op_spec) {
   return base::Json(std::move(out));
 }
 
-bool populated(const base::Json& value) {
-  if (value.is_null()) return false;
-  if (value.is_string()) return !value.as_string().empty();
-  if (value.is_array()) return !value.as_array().empty();
-  if (value.is_object()) return !value.as_object().empty();
-  return true;
-}
-
-void scan_fields(const base::Json& value, std::set<std::string>& found, const base::Json*& handle) {
-  for (const auto& [key, item] : value.as_object()) {
-    if (populated(item) && std::find(std::begin(kScanned), std::end(kScanned), key) != std::end(kScanned))
-      found.insert(key);
-    if (key == "debug_handle_") {
-      if (!handle) handle = &item;
-      continue;  // what lies inside a handle is the handle's
-    }
-    scan_fields(item, found, handle);
-  }
-  for (const base::Json& item : value.as_array()) scan_fields(item, found, handle);
-}
-
 model::ObservedUnit read_bundle_file(Session& session, const std::string& directory, const std::string& name,
                                      UnitId unit) {
   const Tables::Attrs& attr = session.tables().attr;
@@ -114,15 +90,12 @@ model::ObservedUnit read_bundle_file(Session& session, const std::string& direct
     out.attrs.push_back({attr.parse_error, text_of(session, json.error().message)});
     return out;
   }
-  std::vector<std::string> keys;
-  for (const auto& [key, item] : json->as_object()) keys.push_back(key);
-  std::sort(keys.begin(), keys.end());
-  out.attrs.push_back({attr.op_keys, json_of(session, base::Json(base::JsonArray(keys.begin(), keys.end())))});
-  std::set<std::string> found;
-  const base::Json* handle = nullptr;
-  scan_fields(*json, found, handle);
-  out.attrs.push_back({attr.fields_found, json_of(session, base::Json(base::JsonArray(found.begin(), found.end())))});
-  if (handle) out.attrs.push_back({attr.debug_handle, handle_observation(session, *handle)});
+  const spyre::FileFields fields = spyre::fields_of_file(*json);
+  out.attrs.push_back(
+      {attr.op_keys, json_of(session, base::Json(base::JsonArray(fields.keys.begin(), fields.keys.end())))});
+  out.attrs.push_back(
+      {attr.fields_found, json_of(session, base::Json(base::JsonArray(fields.found.begin(), fields.found.end())))});
+  if (fields.handle) out.attrs.push_back({attr.debug_handle, handle_observation(session, *fields.handle)});
   return out;
 }
 

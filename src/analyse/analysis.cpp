@@ -388,6 +388,12 @@ void add_run_caveats(const Capture& capture, const Report& report, Analysis& out
   if (report.torn) say("torn", "The capture has no end record: what came after is not in it");
   if (report.partial) say("partial", "Something was lost while the capture was made; its notes say what");
   const std::string level = setting(capture.run.settings, "level");
+  if (level == kFilesLevel) {
+    say("files-only",
+        "Only the files of a bundle were read: no compile was watched, so nothing is known of earlier stages, and "
+        "nothing can be called lost");
+    return;
+  }
   if (capture.passes.empty() && !capture.compiles.empty())
     say("no-passes",
         "No passes are in it (recorded at level borders?): losses are placed between stages, and nothing is known of "

@@ -158,6 +158,7 @@ Expected<Report> make_report(const Capture& capture, const ReportOptions& option
   report.metadata_rule = metadata_rule(capture);
   report.torn = !capture.end.has_value();
   report.partial = capture.end.has_value() && !capture.end->complete;
+  report.of_files = capture_state(capture).level == kFilesLevel;
   report.hooks = hook_summaries(capture);
   if (!capture.compiles.empty()) report.backend = capture.compiles.front().backend;
   for (const Note& note : capture.notes) {

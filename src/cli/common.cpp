@@ -9,6 +9,8 @@
 
 #include "base/files.h"
 #include "base/strings.h"
+#include "kerntrail/version.h"
+#include "read/bundle_capture.h"
 #include "read/capture_reader.h"
 #include "render/text.h"
 #include "render/wording.h"
@@ -16,7 +18,8 @@
 namespace kerntrail::cli {
 
 void add_capture(Arguments& arguments, CommonOptions& options) {
-  arguments.positional("CAPTURE", &options.capture, "Capture file (.ndjson, .gz, .zst), or - for standard input");
+  arguments.positional("CAPTURE", &options.capture,
+                       "Capture file (.ndjson, .gz, .zst), - for standard input, or the folder of a Spyre bundle");
   arguments.text("-o,--output", &options.output, "FILE",
                  "Write the result there instead of to standard output; folders that are missing are made");
 }
@@ -55,7 +58,9 @@ std::string nearest_line(std::string_view asked, const std::vector<SourcePlace>&
 }
 
 Expected<Capture> load(const CommonOptions& options, std::string_view verb, Streams& streams) {
-  auto capture = read::read_capture(options.capture);
+  const bool of_files = !read::bundles_in(options.capture).empty();
+  auto capture = of_files ? read::read_bundle_capture(options.capture, "kerntrail " + std::string(version()))
+                          : read::read_capture(options.capture);
   if (!capture) return capture;
   const auto say = [&](std::string_view text) {
     streams.err << fmt::format("kerntrail {}: {}\n", verb, render::visible(text));

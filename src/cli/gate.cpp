@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "cli/common.h"
 #include "cli/gate_config.h"
+#include "read/bundle_capture.h"
 #include "render/gate.h"
 #include "render/text.h"
 
@@ -254,6 +255,13 @@ int run_gate(const std::vector<std::string>& arguments, Streams& streams) {
   if (!config) return refuse("gate", config.error(), streams);
   auto intents = declared(*config);
   if (!intents) return refuse("gate", intents.error(), streams);
+  if (!read::bundles_in(o.common.capture).empty())
+    return refuse("gate",
+                  {ErrorCode::kUnsupported,
+                   "is a bundle, not a capture: no compile was watched, so nothing can be passed; kerntrail validate "
+                   "checks a bundle",
+                   o.common.capture},
+                  streams);
   const auto capture = load(o.common, "gate", streams);
   if (!capture) return refuse("gate", capture.error(), streams);
   return Gate(o, *capture, *config, std::move(*intents), streams).run();

@@ -5,7 +5,9 @@
 
 #include "base/json.h"
 #include "base/strings.h"
+#include "cli/bundle.h"
 #include "cli/common.h"
+#include "read/bundle_capture.h"
 #include "render/text.h"
 #include "render/wording.h"
 
@@ -16,11 +18,17 @@ using render::visible;
 
 constexpr std::string_view kDescription =
     "Says what a capture holds: who wrote it and with which settings, its compiles and their stages with the number\n"
-    "of units, hooks that were not installed or failed, and what was not observed.";
+    "of units, hooks that were not installed or failed, and what was not observed.\n\n"
+    "Of a Spyre bundle (a folder with sdsc_*.json and bundle.mlir, a folder of such folders, or one such file): its\n"
+    "operations in order, with dims, splits over the cores, tensors and where they lie, constants, and the handle "
+    "that\n"
+    "leads back to source. No device and no capture is needed.";
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  kerntrail info run.ndjson\n"
-    "  kerntrail info run.ndjson --format json | jq '.compiles[].stages'";
+    "  kerntrail info run.ndjson --format json | jq '.compiles[].stages'\n"
+    "  kerntrail info BUNDLE                                        what its files say\n"
+    "  kerntrail info BUNDLE --format specs | kerntrail emit /dev/stdin -o COPY --keep";
 
 std::string status(const read::CaptureInfo& info) {
   if (info.torn) return "torn: no end record";
@@ -165,8 +173,13 @@ int run_info(const std::vector<std::string>& arguments, Streams& streams) {
   std::string format = "text";
   Arguments parser("info", kDescription, kExamples);
   add_capture(parser, common);
-  parser.choice("--format", &format, {"text", "json"}, "Text or JSON");
+  parser.choice("--format", &format, {"text", "json", "specs"},
+                "Text or JSON; of a bundle also its OpSpecs, as kerntrail emit reads them");
   if (auto ends = parser.parse(arguments)) return stop(*ends, streams);
+  if (const auto bundles = read::bundles_in(common.capture); !bundles.empty())
+    return show_bundles(common, bundles, format, streams);
+  if (format == "specs")
+    return stop({kUsageError, "kerntrail info: --format specs is for bundles, and this is none\n"}, streams);
   const auto info = read::capture_info(common.capture);
   if (!info) return refuse("info", info.error(), streams);
   return deliver(format == "json" ? json(*info) : text(*info), common, "info", streams);

@@ -65,9 +65,11 @@ const std::vector<Verb>& verbs() {
       {"diff", "two captures compared: what was lost, gained, moved, and by whom", run_diff},
       {"export", "the capture in another format: torch's node mappings, CSV tables, the reference audit's JSON",
        run_export},
+      {"emit", "a Spyre bundle from OpSpecs, without Python", run_emit},
       {"rules", "what the words of drops, lineage and report mean", run_rules},
-      {"info", "what a capture holds: run, compiles, stages, hooks, notes", run_info},
-      {"validate", "checks a capture file: every record, reference and digest", run_validate},
+      {"info", "what a capture holds: run, compiles, stages, hooks, notes; or what a Spyre bundle says", run_info},
+      {"validate", "checks a capture file: every record, reference and digest; or a Spyre bundle by the format's rules",
+       run_validate},
       {"selftest", "checks the witness of level truth against a second, independent one", run_selftest},
   };
   return kVerbs;

@@ -34,6 +34,7 @@ int run_analyse(const std::vector<std::string>& arguments, Streams& streams);
 int run_explain(const std::vector<std::string>& arguments, Streams& streams);
 int run_rules(const std::vector<std::string>& arguments, Streams& streams);
 int run_gate(const std::vector<std::string>& arguments, Streams& streams);
+int run_emit(const std::vector<std::string>& arguments, Streams& streams);
 int run_export(const std::vector<std::string>& arguments, Streams& streams);
 int run_info(const std::vector<std::string>& arguments, Streams& streams);
 int run_selftest(const std::vector<std::string>& arguments, Streams& streams);

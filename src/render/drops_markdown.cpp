@@ -602,6 +602,7 @@ std::string notes_text(const Drops& drops) {
 
 // Nothing is said of what was not looked at.
 std::string no_loss(const Drops& drops) {
+  if (drops.state.level == kFilesLevel) return "Nothing can be called lost: only files were read";
   std::string of;
   if (!drops.all_stages) of += " in the stages shown";
   if (drops.state.torn)
@@ -676,7 +677,9 @@ std::string summary(const Drops& drops, DropGrouping by) {
   if (std::any_of(drops.losses.begin(), drops.losses.end(), gone) ||
       std::any_of(drops.orphans.begin(), drops.orphans.end(), gone))
     out += fmt::format("{}: gone before the next stage; no stage shows the unit without the field.\n\n", kGoneSoon);
-  if (!drops.passes_recorded)
+  if (!drops.passes_recorded && drops.state.level == kFilesLevel)
+    out += "Only the files of a bundle were read: nothing is known of passes, nor of any stage before.\n\n";
+  else if (!drops.passes_recorded)
     out +=
         "Passes were not recorded (level `borders`): a loss is placed between two stages, not in a pass. `kerntrail "
         "record --level passes` records them, and what each unit was made of.\n\n";

@@ -28,11 +28,17 @@ std::string introduction(const Report& report) {
   if (!report.stamp.empty()) facts.push_back("Generated: " + md_text(report.stamp));
   if (report.of_issue) facts.emplace_back("Issue: torch-spyre#2574");
   if (!facts.empty()) out += "> " + base::join(facts, " | ") + "\n\n";
-  out += fmt::format(
-      "What provenance the compile of {} carried, stage by stage. Every table and the lineage graph are computed from "
-      "the objects that were seen while it compiled. What is concluded rather than seen stands under “Where provenance "
-      "is lost”.\n\n",
-      md_code(report.model_name));
+  const std::string of = md_code(report.model_name);
+  out += report.of_files
+             ? fmt::format(
+                   "What the bundle files of {} say of provenance. No compile was watched: nothing is known of "
+                   "the stages before, and what a file lacks is not called lost.\n\n",
+                   of)
+             : fmt::format(
+                   "What provenance the compile of {} carried, stage by stage. Every table and the lineage "
+                   "graph are computed from the objects that were seen while it compiled. What is concluded "
+                   "rather than seen stands under “Where provenance is lost”.\n\n",
+                   of);
   if (!report.example && !has_handles(report)) return out;
   out += report.example
              ? "This is one kept example of such a report. Its date, and the `debug_handle` ids in it, belong to the "
