@@ -64,7 +64,7 @@ class ThirdParty:
 
 THIRD_PARTY = (
     ThirdParty("simdjson.h", ("src/base/*.cpp", "src/read/*.cpp")),
-    ThirdParty("fmt/*", ("src/*.cpp", "python/src/*.cpp", "bench/*.cpp", "fuzz/*.cpp")),
+    ThirdParty("fmt/*", ("src/*.cpp", "python/src/*.cpp", "bench/*.cpp", "fuzz/*.cpp", "tests/*.cpp")),
     ThirdParty("tl/expected.hpp", ("include/kerntrail/expected.h",)),
     ThirdParty("CLI/*", ("src/cli/*",)),
     ThirdParty("toml++/toml.h", ("src/cli/gate_config.cpp",)),

@@ -2,7 +2,7 @@
 // wrong, claims that the witness contradicts, losses among units that can't be told apart.
 #include <gtest/gtest.h>
 
-#include "analyse/diff_program.h"
+#include "diff_program.h"
 #include "kerntrail/diff.h"
 
 namespace kerntrail {

@@ -8,21 +8,21 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "analyse/diff_program.h"
 #include "analyse/match.h"
 #include "capture_builder.h"
 #include "cases.h"
+#include "diff_program.h"
 #include "read/capture_reader.h"
 
 namespace kerntrail {
 namespace {
 
 using testing::CaptureBuilder;
+using Seen = CaptureBuilder::Seen;
 using testing::described;
 using testing::expect_sums;
 using testing::need;
 using testing::Program;
-using testing::Seen;
 using testing::Variant;
 
 Variant varied(std::uint64_t seed) {

@@ -1,48 +1,23 @@
-// A made-up program that is compiled twice, and how its second run differs: what tests of diff compare.
-#pragma once
+#include "diff_program.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "capture_builder.h"
-#include "kerntrail/diff.h"
 
 namespace kerntrail::testing {
+namespace {
 
 using Seen = CaptureBuilder::Seen;
 
-// How the second run of a program differs from its first.
-struct Variant {
-  std::uint64_t seed = 0;
-  bool rename = false, reorder = false, restickify = false, refuse = false;
-  int shift = 0;  // lines
-  std::string folder;
-  // A node of the post-grad graph (in program order) and a field that the decomposition doesn't copy to it.
-  int lost_node = -1;
-  std::string lost_field;
-  bool modules = true;
-  // The pass that decomposes, and the line of its file that makes nodes.
-  std::string pass_name = "decompose", pass_file = "torch/decompose.py";
-  int pass_line = 7;
-  int misnamed_node = -1;  // a node of the post-grad graph whose stack names the program's first line
-  bool neg = false;  // the decomposition makes a node more, without the field `lost_field`
-  bool twins = false;  // the program ends with two nodes that nothing tells apart
-  bool twin_loses = false;  // one of them loses `lost_field`
-  bool witnessed = false;  // level truth: each kernel's lines are its own operations' nodes
-  int false_claim = -1;  // a kernel, in order, that claims a node of another one too
-  Settings settings{{"level", "passes"}, {"provenance_level", "0"}};
-};
-
-// A program of layers; equal seeds are equal programs.
-class Program {
+// One compile of the program.
+class Compiled {
  public:
-  Program(std::uint64_t seed, const Variant& variant)
+  Compiled(std::uint64_t seed, const Variant& variant)
       : program_(seed), variant_(variant), random_(variant.seed), b_(variant.settings) {
     if (!variant.witnessed) return;
     b_.recorder().attr_kind({"witness", ValueType::kJson, "", "", false});
@@ -63,14 +38,17 @@ class Program {
     return b_.finish();
   }
 
-  // A node of the post-grad graph that the decomposition makes or leaves alone.
-  int post_node(std::string_view target) const {
-    const auto found =
-        std::find_if(kept_.begin(), kept_.end(), [&](const Node& node) { return node.target == target; });
-    return static_cast<int>(found - kept_.begin());
+  // Of the post-grad graph, in program order.
+  std::vector<UnitId> post_units() const {
+    std::vector<UnitId> out;
+    for (const Node& node : kept_) out.push_back(node.unit);
+    return out;
   }
-  std::size_t post_nodes() const { return kept_.size(); }
-  UnitId post_unit(std::size_t i) const { return kept_[i].unit; }
+  std::vector<std::string> post_targets() const {
+    std::vector<std::string> out;
+    for (const Node& node : kept_) out.push_back(node.target);
+    return out;
+  }
 
  private:
   struct Node {
@@ -327,14 +305,27 @@ class Program {
   std::unordered_map<UnitId, std::string> names_;
 };
 
-inline Diff need(const Capture& old, const Capture& now) {
+}  // namespace
+
+Capture Program::run() {
+  Compiled compiled(seed_, variant_);
+  Capture out = compiled.run();
+  units_ = compiled.post_units();
+  targets_ = compiled.post_targets();
+  return out;
+}
+
+int Program::post_node(std::string_view target) const {
+  return static_cast<int>(std::find(targets_.begin(), targets_.end(), target) - targets_.begin());
+}
+
+Diff need(const Capture& old, const Capture& now) {
   auto result = diff(old, now);
   EXPECT_TRUE(result) << (result ? std::string() : result.error().text());
   return result ? std::move(*result) : Diff{};
 }
 
-// Pairs, groups and rest add up on both sides, and nothing stands in two of them.
-inline void expect_sums(const Diff& result) {
+void expect_sums(const Diff& result) {
   for (const DiffPart& part : result.parts) {
     for (const StageMatch& stage : part.stages) {
       std::vector<UnitId> old(stage.only_old), now(stage.only_new);
@@ -358,7 +349,7 @@ inline void expect_sums(const Diff& result) {
   }
 }
 
-inline std::string described(const Diff& result) {
+std::string described(const Diff& result) {
   std::string out;
   for (const DiffPart& part : result.parts) {
     for (const FieldChange& field : part.fields)
