@@ -1,7 +1,8 @@
 // How long each analysis takes, over captures of 10,000 units to a million: target 2 s in all for a million, and linear
-// (the last column is the time a unit beside that of the smallest size).
+// (the last column is the time a unit beside that of the smallest size). As one compile, which one core works at, and
+// as many, which all cores share.
 //
-//     make bench        or: analyses_bench [UNITS ...]
+//     make bench        or: analyses_bench [UNITS[/COMPILES] ...]
 //
 // A made-up compile: lines of source with 4 nodes each, traced, copied through a joint and a post-grad graph whose
 // passes drop some fields and overwrite others, lowered to operations of 4 nodes, kernels of 2 operations with a
@@ -28,7 +29,8 @@ namespace {
 
 class Maker {
  public:
-  explicit Maker(std::size_t units) : recorder_(replay_), nodes_(units * 4 / 11) {}
+  Maker(std::size_t units, std::size_t compiles)
+      : recorder_(replay_), nodes_(units * 4 / 11 / compiles), compiles_(compiles) {}
 
   Capture make() {
     recorder_.run({kFormatVersion, "bench", "2.13.0", "3.11", "linux", {{"level", "truth"}}});
@@ -46,9 +48,14 @@ class Maker {
     inputs_ = recorder_.attr_kind({"inputs", ValueType::kRefs, "", "", false});
     class_ = recorder_.attr_kind({"class", ValueType::kText, "", "", false});
     witness_ = recorder_.attr_kind({"witness", ValueType::kJson, "", "", false});
-    compile_ = recorder_.compile({"0/0", 0, "inductor", {}});
-    trace();
-    lower();
+    for (std::size_t i = 0; i < compiles_; ++i) {
+      pre_.clear();
+      post_.clear();
+      compile_ = recorder_.compile({fmt::format("{}/0", i), 0, "inductor", {}});
+      trace();
+      lower();
+      recorder_.close_compile(compile_);
+    }
     recorder_.end(true);
     return replay_.take();
   }
@@ -163,7 +170,8 @@ class Maker {
 
   model::Replay replay_;
   model::Recorder recorder_;
-  std::size_t nodes_;
+  std::size_t nodes_;  // of each graph
+  std::size_t compiles_;
   std::vector<StageId> stages_;
   AttrId stack_{}, from_node_{}, origins_{}, name_{}, op_{}, target_{}, inputs_{}, class_{}, witness_{};
   CompileId compile_{};
@@ -182,7 +190,13 @@ double seconds(const std::function<bool()>& run) {
   return least;
 }
 
-int bench(const std::vector<std::size_t>& sizes) {
+}  // namespace
+
+struct Size {
+  std::size_t units = 0, compiles = 1;
+};
+
+int bench(const std::vector<Size>& sizes) {
   struct Row {
     std::string_view name;
     std::function<bool(const Capture&)> run;
@@ -193,27 +207,38 @@ int bench(const std::vector<std::size_t>& sizes) {
                               {"verify", [](const Capture& c) { return verify(c).has_value(); }},
                               {"explain", [](const Capture& c) { return explain(c, "cpp_fused_1").has_value(); }}};
   std::vector<double> smallest(rows.size() + 1, 0);
-  fmt::print("{:>10} {:10} {:>9} {:>12} {:>8}\n", "units", "analysis", "seconds", "ns a unit", "ratio");
-  for (std::size_t size : sizes) {
-    const Capture capture = Maker(size).make();
+  fmt::print("{:>10} {:>9} {:10} {:>9} {:>12} {:>8}\n", "units", "compiles", "analysis", "seconds", "ns a unit",
+             "ratio");
+  for (const Size& size : sizes) {
+    const Capture capture = Maker(size.units, size.compiles).make();
     double total = 0;
     for (std::size_t r = 0; r <= rows.size(); ++r) {
       const double one = r < rows.size() ? seconds([&] { return rows[r].run(capture); }) : total;
       if (r < rows.size() && rows[r].name != "explain") total += one;
       const double each = one / static_cast<double>(capture.units.size());
       if (smallest[r] == 0) smallest[r] = each;
-      fmt::print("{:>10} {:10} {:>9.3f} {:>12.0f} {:>8.2f}\n", capture.units.size(),
+      fmt::print("{:>10} {:>9} {:10} {:>9.3f} {:>12.0f} {:>8.2f}\n", capture.units.size(), size.compiles,
                  r < rows.size() ? rows[r].name : "first four", one, each * 1e9, each / smallest[r]);
     }
   }
   return 0;
 }
 
-}  // namespace
 }  // namespace kerntrail
 
 int main(int argc, char** argv) {
-  std::vector<std::size_t> sizes;
-  for (int i = 1; i < argc; ++i) sizes.push_back(static_cast<std::size_t>(std::strtoull(argv[i], nullptr, 10)));
-  return kerntrail::bench(sizes.empty() ? std::vector<std::size_t>{10'000, 100'000, 1'000'000} : sizes);
+  using kerntrail::Size;
+  std::vector<Size> sizes;
+  for (int i = 1; i < argc; ++i) {
+    char* end = nullptr;
+    Size size{static_cast<std::size_t>(std::strtoull(argv[i], &end, 10)), 1};
+    if (*end == '/') size.compiles = static_cast<std::size_t>(std::strtoull(end + 1, &end, 10));
+    if (*end != '\0' || size.units == 0 || size.compiles == 0) {
+      fmt::print(stderr, "{}: UNITS or UNITS/COMPILES is needed\n", argv[i]);
+      return 2;
+    }
+    sizes.push_back(size);
+  }
+  return kerntrail::bench(sizes.empty() ? std::vector<Size>{{10'000, 1}, {100'000, 1}, {1'000'000, 1}, {1'000'000, 16}}
+                                        : sizes);
 }

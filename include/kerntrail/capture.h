@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -200,22 +201,22 @@ struct Pass {
 
 // Why a unit exists: one piece of evidence for where it came from. A unit may have several of different kinds.
 // match: made while a pattern was applied to `sources`. replacement: it took over the uses of `sources`. users: units
-// made of it did. frame: made while the compiler interpreted `sources`. copy: a copy of `sources`. sequence: a backward node
-// of these forward nodes, by autograd's number. rewrite, fusion,
-// decomposition: declared by the pass itself. created: nothing is known of its sources.
+// made of it did. frame: made while the compiler interpreted `sources`. copy: a copy of `sources`. sequence: a backward
+// node of these forward nodes, by autograd's number. rewrite, fusion, decomposition: declared by the pass itself.
+// created: nothing is known of its sources.
 struct Birth {
   UnitId unit = UnitId::kNone;
   PassId pass = PassId::kNone;  // innermost pass it was made in; kNone outside any
   std::string evidence;
-  std::string pattern;             // of a match: the pattern's name
+  std::string pattern;  // of a match: the pattern's name
   LocId pattern_loc = LocId::kNone;  // of a match: where the function that writes the replacement is defined
   LocId loc = LocId::kNone;  // the compiler's frames that made it, innermost first, from the responsible one on
   std::vector<UnitId> sources;
 };
 
 // Two sides of one call: exact. Kinds: "create_op_spec" (operation -> OpSpec), "define_kernel" (operations ->
-// kernel), "bundle_file" (kernel -> file, in bundle order), "print_op_specs" (OpSpecs -> kernel, in the order of its text, each
-// time that text was generated), "fuse" (operations -> scheduler group), "emit_kernel" (groups
+// kernel), "bundle_file" (kernel -> file, in bundle order), "print_op_specs" (OpSpecs -> kernel, in the order of its
+// text, each time that text was generated), "fuse" (operations -> scheduler group), "emit_kernel" (groups
 // -> kernel), "call_kernel" (kernel -> call, in program order).
 struct Link {
   std::string kind;
@@ -328,6 +329,27 @@ class Capture {
   CompileId compile_of(UnitId unit) const;
   CompileId compile_of(SnapshotId snapshot) const;
 
+  // Records among which all of one compile's are: those of other compiles may stand between them where two were under
+  // way at once. Everything where the ranges were never noted. A link is of the compiles of its `to`.
+  struct Range {
+    std::size_t first = 0, last = 0;  // [first, last)
+  };
+  Range units_of(CompileId compile) const { return range_of(compile, &CompileRanges::units, units.size()); }
+  Range snapshots_near(CompileId compile) const {
+    return range_of(compile, &CompileRanges::snapshots, snapshots.size());
+  }
+  std::span<const Link> links_of(CompileId compile) const {
+    return part(links, range_of(compile, &CompileRanges::links, links.size()));
+  }
+  std::span<const Birth> births_of(CompileId compile) const {
+    return part(births, range_of(compile, &CompileRanges::births, births.size()));
+  }
+  std::span<const Claim> claims_of(CompileId compile) const {
+    return part(claims, range_of(compile, &CompileRanges::claims, claims.size()));
+  }
+  // Notes them; to be called again after records were added.
+  void note_ranges();
+
   std::string_view text(TextId id) const { return has(id) ? std::string_view(texts[index(id)]) : std::string_view(); }
   const Loc* loc(LocId id) const { return has(id) ? &locs[index(id)] : nullptr; }
   // Text attr helpers: empty where absent.
@@ -341,7 +363,20 @@ class Capture {
     SnapshotId since;
     Observation observation;
   };
+  struct CompileRanges {
+    Range units, snapshots, links, births, claims;
+  };
+
+  Range range_of(CompileId compile, Range CompileRanges::* of, std::size_t all) const {
+    return index(compile) < ranges_.size() ? ranges_[index(compile)].*of : Range{0, all};
+  }
+  template <class T>
+  static std::span<const T> part(const std::vector<T>& list, const Range& range) {
+    return std::span(list).subspan(range.first, range.last - range.first);
+  }
+
   std::vector<std::vector<Version>> versions_;  // by UnitId, sorted by attr, then snapshot
+  std::vector<CompileRanges> ranges_;  // by CompileId
 };
 
 // "c0", "c0.g1", "c0.n3"

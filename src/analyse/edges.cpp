@@ -92,7 +92,7 @@ void EdgeFinder::index_columns() {
 }
 
 void EdgeFinder::index_links() {
-  for (const Link& link : capture_.links) {
+  for (const Link& link : capture_.links_of(pipeline_.compile)) {
     for (UnitId to : link.to) {
       if (capture_.compile_of(to) != pipeline_.compile) continue;
       if (link.kind == "bundle_file") {
@@ -109,10 +109,10 @@ void EdgeFinder::index_links() {
   linked_from_.close();
   // What the compiler's mapping adds to the origins it is made of is nothing; it may leave some out.
   std::unordered_set<UnitId> by_origins;
-  for (const Claim& claim : capture_.claims) {
+  for (const Claim& claim : capture_.claims_of(pipeline_.compile)) {
     if (claim.evidence == "origins") by_origins.insert(claim.kernel);
   }
-  for (const Claim& claim : capture_.claims) {
+  for (const Claim& claim : capture_.claims_of(pipeline_.compile)) {
     if (claim.claimant != "compiler" || capture_.compile_of(claim.kernel) != pipeline_.compile) continue;
     if (claim.evidence != "origins" && by_origins.contains(claim.kernel)) continue;
     for (UnitId unit : claim.units) claimed_.add(claim.kernel, unit);
@@ -133,7 +133,7 @@ void EdgeFinder::index_births() {
     std::span<const UnitId> sources() const { return all.empty() ? std::span(*first) : std::span(all); }
   };
   UnitMap<Best> best;
-  for (const Birth& birth : capture_.births) {
+  for (const Birth& birth : capture_.births_of(pipeline_.compile)) {
     if (birth.sources.empty() || capture_.compile_of(birth.unit) != pipeline_.compile) continue;
     const std::size_t rank = charging_rank(birth.evidence);
     auto [place, fresh] = best.try_emplace(birth.unit);
@@ -147,14 +147,14 @@ void EdgeFinder::index_births() {
     }
     how.ambiguous = how.sources().size() > 1 && birth.evidence == "match";
   }
-  std::vector<std::uint32_t> seen(capture_.units.size(), 0);  // by unit: the walk that came by last
+  UnitMap<std::uint32_t> seen;  // the walk that came by last
   std::uint32_t walk = 0;
   std::vector<std::pair<UnitId, bool>> open;  // with each source: whether a match on the way names it among others
   for (const auto& [unit, how] : best) {
     if (!columns_of_.has(unit)) continue;
     // A copy was seen being made of one node: that says more than any chain it carries along.
     UnitLists<Fact>& facts = how.is_copy && how.sources().size() == 1 ? copy_of_ : born_of_;
-    seen[index(unit)] = ++walk;
+    seen[unit] = ++walk;
     const auto follow = [&](const Best& step, bool ambiguous) {
       const auto sources = step.sources();
       for (auto it = sources.rbegin(); it != sources.rend(); ++it) open.emplace_back(*it, ambiguous || step.ambiguous);
@@ -163,7 +163,7 @@ void EdgeFinder::index_births() {
     while (!open.empty()) {
       const auto [source, ambiguous] = open.back();
       open.pop_back();
-      if (std::exchange(seen[index(source)], walk) == walk) continue;
+      if (std::exchange(seen[source], walk) == walk) continue;
       // A backward node stands beside its forward nodes: it comes from what they came from.
       const bool transparent = how.of_autograd || !columns_of_.has(source);
       const auto further = transparent ? best.find(source) : best.end();

@@ -152,8 +152,9 @@ Pipeline pipeline_of(const Capture& capture, CompileId compile, std::string_view
 std::vector<std::string> directions_of(const Capture& capture, CompileId compile) {
   bool forward = false;
   bool backward = false;
-  for (const Snapshot& snapshot : capture.snapshots) {
-    const Graph& graph = capture.graphs[index(snapshot.graph)];
+  const Capture::Range near = capture.snapshots_near(compile);
+  for (std::size_t i = near.first; i < near.last; ++i) {
+    const Graph& graph = capture.graphs[index(capture.snapshots[i].graph)];
     if (graph.compile != compile) continue;
     forward = forward || graph.direction == "forward" || graph.direction == "inference";
     backward = backward || graph.direction == "backward";

@@ -86,7 +86,8 @@ SupportFinder::SupportFinder(const Capture& capture, const WitnessIndex& witness
   const auto inputs = capture.find_attr("inputs");
   if (!target || !inputs || witness.empty()) return;  // nothing will be asked
   std::unordered_map<TextId, bool> known;  // targets repeat
-  for (std::size_t i = 0; i < capture.units.size(); ++i) {
+  const Capture::Range near = capture.units_of(compile);
+  for (std::size_t i = near.first; i < near.last; ++i) {
     const auto unit = id_at<UnitId>(i);
     if (capture.units[i].kind != UnitKind::kFxNode || capture.compile_of(unit) != compile) continue;
     const Observation* last_target = nullptr;

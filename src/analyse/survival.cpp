@@ -63,7 +63,7 @@ class Carriers {
  public:
   Carriers(const Capture& capture, const Pipeline& pipeline, EdgeFinder& edges)
       : capture_(capture), pipeline_(pipeline), edges_(edges), names_(capture) {
-    for (const Claim& claim : capture.claims) {
+    for (const Claim& claim : capture.claims_of(pipeline.compile)) {
       if (claim.claimant == "compiler" && capture.compile_of(claim.kernel) == pipeline.compile)
         claims_[claim.kernel].push_back(&claim);
     }

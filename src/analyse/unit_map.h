@@ -3,6 +3,7 @@
 // Must not know: what the values are.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -13,7 +14,8 @@
 
 namespace kerntrail::analyse {
 
-// Four bytes a unit up to the largest id that was put in. References and iterators last until the next insertion.
+// Four bytes a unit from the smallest to the largest id that was put in: a compile's units lie together. References and
+// iterators last until the next insertion.
 template <class T>
 class UnitMap {
  public:
@@ -45,8 +47,8 @@ class UnitMap {
 
   template <class... Args>
   std::pair<iterator, bool> try_emplace(UnitId unit, Args&&... args) {
-    if (index(unit) >= places_.size()) places_.resize(index(unit) + 1 + index(unit) / 2, 0);
-    std::uint32_t& place = places_[index(unit)];
+    make_room(index(unit));
+    std::uint32_t& place = places_[index(unit) - low_];
     const bool fresh = place == 0;
     if (fresh) {
       entries_.emplace_back(std::piecewise_construct, std::forward_as_tuple(unit),
@@ -68,8 +70,27 @@ class UnitMap {
   bool empty() const { return entries_.empty(); }
 
  private:
-  std::uint32_t place_of(UnitId unit) const { return index(unit) < places_.size() ? places_[index(unit)] : 0; }
+  std::uint32_t place_of(UnitId unit) const {
+    const std::size_t at = index(unit) - low_;  // wraps around below `low_`
+    return at < places_.size() ? places_[at] : 0;
+  }
 
+  // Grows by half its size in the direction that is needed, so that a walk either way costs no more than its length.
+  void make_room(std::size_t at) {
+    if (places_.empty()) {
+      low_ = at;
+      places_.resize(kFirst, 0);
+    } else if (at < low_) {
+      const std::size_t more = std::min(low_, low_ - at + places_.size() / 2);
+      places_.insert(places_.begin(), more, 0);
+      low_ -= more;
+    } else if (at - low_ >= places_.size()) {
+      places_.resize((at - low_ + 1) + (at - low_) / 2, 0);
+    }
+  }
+
+  static constexpr std::size_t kFirst = 8;
+  std::size_t low_ = 0;  // id of the first of `places_`
   std::vector<std::uint32_t> places_;  // by unit: place in `entries_`, from 1; 0: none
   std::vector<value_type> entries_;
 };

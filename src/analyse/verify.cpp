@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <numeric>
 #include <set>
@@ -17,6 +18,7 @@
 #include "analyse/trusted.h"
 #include "analyse/values.h"
 #include "analyse/witness.h"
+#include "base/parallel.h"
 
 namespace kerntrail {
 namespace analyse {
@@ -54,7 +56,7 @@ class Verifier {
 
   Verification build() {
     result_.compile = pipeline_.compile;
-    for (const Claim& claim : capture_.claims) claims_[claim.kernel].push_back(&claim);
+    for (const Claim& claim : capture_.claims_of(pipeline_.compile)) claims_[claim.kernel].push_back(&claim);
     for (std::size_t c : columns_) {
       const Column& column = pipeline_.columns[c];
       index_workers(column);
@@ -376,18 +378,21 @@ Score& Score::operator+=(const Score& other) {
 }
 
 Expected<std::vector<Verification>> verify(const Capture& capture, const AnalysisOptions& options) {
-  std::vector<Verification> result;
   const analyse::PassIndex passes(capture);
   KERNTRAIL_TRY(const auto compiles, analyse::select_compiles(capture, options));
-  bool witnessed = false;
+  std::vector<analyse::PipelinePart> parts;
   for (CompileId compile : compiles) {
-    const auto pipeline = analyse::pipeline_of(capture, compile);
-    KERNTRAIL_TRY(const auto columns, analyse::columns_to_verify(capture, pipeline, options.stages));
-    if (pipeline.columns.empty()) continue;
-    analyse::Verifier verifier(capture, passes, pipeline, columns);
-    witnessed = witnessed || verifier.witnessed();
-    result.push_back(verifier.build());
+    analyse::PipelinePart part{analyse::pipeline_of(capture, compile), {}};
+    KERNTRAIL_TRY(part.columns, analyse::columns_to_verify(capture, part.pipeline, options.stages));
+    if (!part.pipeline.columns.empty()) parts.push_back(std::move(part));
   }
+  std::vector<Verification> result(parts.size());
+  std::atomic<bool> witnessed = false;
+  base::parallel_for(parts.size(), [&](std::size_t i) {
+    analyse::Verifier verifier(capture, passes, parts[i].pipeline, parts[i].columns);
+    if (verifier.witnessed()) witnessed = true;
+    result[i] = verifier.build();
+  });
   if (witnessed) return result;
   const auto level = std::find_if(capture.run.settings.begin(), capture.run.settings.end(),
                                   [](const auto& setting) { return setting.first == "level"; });

@@ -24,7 +24,8 @@ WitnessIndex::WitnessIndex(const Capture& capture, CompileId compile) : capture_
   const auto attr = capture.find_attr("witness");
   if (!attr) return;
   index_operations();
-  for (std::size_t i = 0; i < capture.units.size(); ++i) {
+  const Capture::Range near = capture.units_of(compile);
+  for (std::size_t i = near.first; i < near.last; ++i) {
     const auto unit = id_at<UnitId>(i);
     if (capture.units[i].kind == UnitKind::kFxNode || capture.compile_of(unit) != compile) continue;
     const Observation* last = nullptr;
@@ -52,7 +53,7 @@ const std::vector<UnitId>& WitnessIndex::workers(UnitId node) const {
 // Operations are named by the graph that was lowered: forward and backward both have an op0. So names are looked up
 // among the operations that a kernel is linked to.
 void WitnessIndex::index_operations() {
-  for (const Link& link : capture_.links) {
+  for (const Link& link : capture_.links_of(compile_)) {
     if (link.kind == "bundle_file" || link.kind == "call_kernel") continue;
     for (UnitId to : link.to) {
       if (capture_.compile_of(to) != compile_) continue;
@@ -62,7 +63,8 @@ void WitnessIndex::index_operations() {
   }
   const auto name = capture_.find_attr("name");
   if (!name) return;
-  for (std::size_t i = 0; i < capture_.units.size(); ++i) {
+  const Capture::Range near = capture_.units_of(compile_);
+  for (std::size_t i = near.first; i < near.last; ++i) {
     const auto unit = id_at<UnitId>(i);
     if (capture_.units[i].kind != UnitKind::kOperation || capture_.compile_of(unit) != compile_) continue;
     const Observation* last = nullptr;

@@ -75,9 +75,27 @@ std::vector<StageId> Capture::stages_in_order() const {
   return out;
 }
 
+void Capture::note_ranges() {
+  ranges_.assign(compiles.size(), {});
+  const auto note = [&](CompileId compile, Range CompileRanges::* of, std::size_t place) {
+    Range& range = ranges_[index(compile)].*of;
+    if (range.last == 0) range.first = place;
+    range.last = place + 1;
+  };
+  for (std::size_t i = 0; i < units.size(); ++i) note(compile_of(id_at<UnitId>(i)), &CompileRanges::units, i);
+  for (std::size_t i = 0; i < snapshots.size(); ++i)
+    note(compile_of(id_at<SnapshotId>(i)), &CompileRanges::snapshots, i);
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    for (UnitId to : links[i].to) note(compile_of(to), &CompileRanges::links, i);
+  }
+  for (std::size_t i = 0; i < births.size(); ++i) note(compile_of(births[i].unit), &CompileRanges::births, i);
+  for (std::size_t i = 0; i < claims.size(); ++i) note(compile_of(claims[i].kernel), &CompileRanges::claims, i);
+}
+
 std::vector<SnapshotId> Capture::snapshots_of(CompileId compile, StageId stage) const {
   std::vector<SnapshotId> out;
-  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+  const Range near = snapshots_near(compile);
+  for (std::size_t i = near.first; i < near.last; ++i) {
     if (snapshots[i].stage == stage && compile_of(id_at<SnapshotId>(i)) == compile) out.push_back(id_at<SnapshotId>(i));
   }
   return out;

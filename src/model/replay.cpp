@@ -118,7 +118,10 @@ void Replay::set_position(std::string path, std::uint64_t line) {
 void Replay::set_line(std::uint64_t line) { state_->line = line; }
 const Error* Replay::error() const { return state_->error ? &*state_->error : nullptr; }
 const Capture& Replay::capture() const { return state_->capture; }
-Capture Replay::take() { return std::move(state_->capture); }
+Capture Replay::take() {
+  state_->capture.note_ranges();
+  return std::move(state_->capture);
+}
 
 void Replay::run(const RunInfo& run) {
   if (state_->error) return;
