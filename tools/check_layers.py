@@ -91,7 +91,7 @@ SYSTEM = ThirdParty(
 )
 SYSTEM_HEADERS = {
     "dirent.h", "dlfcn.h", "fcntl.h", "poll.h", "pthread.h", "signal.h", "spawn.h", "unistd.h",
-    "sys/mman.h", "sys/resource.h", "sys/stat.h", "sys/time.h", "sys/types.h", "sys/wait.h",
+    "sys/file.h", "sys/mman.h", "sys/resource.h", "sys/stat.h", "sys/time.h", "sys/types.h", "sys/wait.h",
 }  # fmt: skip
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|import)[ \t]*(<[^>\n]+>|"[^"\n]+")', re.MULTILINE)

@@ -12,6 +12,7 @@
 #include "spyre_body.h"
 #include "spyre_codegen.h"
 #include "spyre_op_spec.h"
+#include "spyre_sidecar.h"
 
 namespace kerntrail::python {
 namespace {
@@ -34,15 +35,6 @@ OpSpecList read_op_specs(const std::string& text) {
   auto specs = spyre::parse_op_specs(text);
   if (!specs) raise(specs.error());
   return {std::move(*specs)};
-}
-
-// From a text, from what was read of one, or from OpSpecs.
-std::vector<spyre::OpSpec> op_specs_from(nb::handle given) {
-  if (nb::isinstance<nb::str>(given)) return read_op_specs(nb::cast<std::string>(given)).specs;
-  if (nb::isinstance<OpSpecList>(given)) return nb::cast<OpSpecList&>(given).specs;
-  std::vector<spyre::OpSpec> specs;
-  for (nb::handle spec : given) specs.push_back(op_spec_from_python(spec));
-  return specs;
 }
 
 RunnableKernel build_kernel(nb::handle op_specs, const std::string& directory) {
@@ -93,11 +85,20 @@ void run_kernel(const RunnableKernel& runnable, const nb::tuple& tensors) {
 
 }  // namespace
 
+std::vector<spyre::OpSpec> op_specs_from(nb::handle given) {
+  if (nb::isinstance<nb::str>(given)) return read_op_specs(nb::cast<std::string>(given)).specs;
+  if (nb::isinstance<OpSpecList>(given)) return nb::cast<OpSpecList&>(given).specs;
+  std::vector<spyre::OpSpec> specs;
+  for (nb::handle spec : given) specs.push_back(op_spec_from_python(spec));
+  return specs;
+}
+
 void bind_spyre(nb::module_& m) {
   m.doc() = "The Spyre-format back end: recorder, lowering to OpSpecs, kernels, bundles and the host executor.";
   bind_body(m);
   bind_tensor_arg(m);
   bind_codegen(m);
+  bind_sidecar(m);
   m.def("make_recorder_class", &make_recorder_class, nb::arg("base"), nb::arg("module_name"));
   m.def("make_kernel_class", &make_kernel_class, nb::arg("module_name"));
   m.def("make_scheduling_class", &make_scheduling_class, nb::arg("base"), nb::arg("module_name"));

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "spyre/handle.h"
+#include "spyre/identity.h"
 #include "spyre/index_expr.h"
 #include "spyre/layout.h"
 #include "spyre/lower.h"
@@ -110,6 +111,7 @@ void kernel_init(nb::handle self, nb::handle constants) {
   self.attr("op_specs") = nb::list();
   self.attr("args") = nb::list();
   self.attr("diagnostics") = nb::list();
+  self.attr("provenance_key") = nb::none();
 }
 
 // What the next OpSpec is made from, for whoever watches: (operation, mark, place in the body); place -1: of the loop
@@ -197,6 +199,8 @@ std::string kernel_codegen_kernel(nb::handle self) {
   for (const spyre::Diagnostic& d : diagnostics) {
     self.attr("diagnostics").attr("append")(nb::make_tuple(d.code, d.where, d.message));
   }
+  // For whoever asks at this end; what runs computes its own from the text.
+  if (const auto key = spyre::kernel_key(spyre::spec_tree_of(specs))) self.attr("provenance_key") = nb::cast(*key);
   return spyre::print_op_specs(specs);
 }
 
@@ -260,7 +264,7 @@ void scheduling_flush(nb::handle self) {
   nb::object source = kernel.attr("codegen_kernel")();
   define_constants(self);
   nb::object name = self.attr("define_kernel")(source, nodes, kernel);
-  self.attr("codegen_comment")(nodes, name);
+  self.attr("codegen_comment")(nodes, name);  // also tells torch's own provenance of the call
   self.attr("call_kernel")(name, kernel);
 }
 

@@ -1,9 +1,12 @@
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -22,6 +25,27 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 tl::unexpected<Error> system_error(std::string_view action, const std::string& path) {
   return fail(ErrorCode::kIo, fmt::format("cannot {}: {}", action, std::strerror(errno)), path);
+}
+
+Expected<void> replace_through(const std::string& temporary, const std::string& path, std::string_view content,
+                               bool to_disk) {
+  {
+    File file(std::fopen(temporary.c_str(), "wb"));
+    if (!file) return system_error("write", path);
+    const bool ok = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size() &&
+                    std::fflush(file.get()) == 0 && (!to_disk || ::fsync(::fileno(file.get())) == 0);
+    if (!ok) {
+      auto error = system_error("write", path);
+      std::remove(temporary.c_str());
+      return error;
+    }
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    auto error = system_error("rename into place", path);
+    std::remove(temporary.c_str());
+    return error;
+  }
+  return {};
 }
 
 }  // namespace
@@ -44,24 +68,12 @@ Expected<std::string> read_file(const std::string& path, std::size_t limit) {
 Expected<void> write_file(const std::string& path, std::string_view content) {
   const fs::path parent = fs::path(path).parent_path();
   if (!parent.empty()) KERNTRAIL_CHECK(make_directories(parent.string()));
-  const std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
-  {
-    File file(std::fopen(temporary.c_str(), "wb"));
-    if (!file) return system_error("write", path);
-    const bool ok =
-        std::fwrite(content.data(), 1, content.size(), file.get()) == content.size() && std::fflush(file.get()) == 0;
-    if (!ok) {
-      auto error = system_error("write", path);
-      std::remove(temporary.c_str());
-      return error;
-    }
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    auto error = system_error("rename into place", path);
-    std::remove(temporary.c_str());
-    return error;
-  }
-  return {};
+  return replace_through(fmt::format("{}.tmp{}", path, ::getpid()), path, content, false);
+}
+
+Expected<void> replace_file(const std::string& path, std::string_view content) {
+  static std::atomic<unsigned> count = 0;
+  return replace_through(fmt::format("{}.tmp{}.{}", path, ::getpid(), count++), path, content, true);
 }
 
 Expected<void> make_directories(const std::string& path) {
@@ -80,6 +92,19 @@ Expected<std::vector<std::string>> list_files(const std::string& directory) {
   if (ec) return fail(ErrorCode::kIo, fmt::format("cannot list: {}", ec.message()), directory);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+Expected<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
+  DirectoryLock lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock.fd_ < 0) return system_error("open", directory);
+  while (::flock(lock.fd_, LOCK_EX) != 0) {
+    if (errno != EINTR) return system_error("lock", directory);
+  }
+  return lock;
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace kerntrail::base

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <unordered_set>
@@ -209,6 +210,26 @@ std::string Json::dump(int indent) const {
   std::string out;
   JsonWriter writer(out, indent, indent >= 0);
   write(writer, *this);
+  return out;
+}
+
+Json Json::sorted() const {
+  if (is_array()) {
+    JsonArray items;
+    for (const Json& item : as_array()) items.push_back(item.sorted());
+    return items;
+  }
+  if (!is_object()) return *this;
+  JsonObject members;
+  for (const auto& [key, value] : as_object()) members.emplace_back(key, value.sorted());
+  std::ranges::sort(members, {}, &JsonMember::first);
+  return members;
+}
+
+std::string Json::canonical() const {
+  std::string out;
+  JsonWriter writer(out, -1, true);
+  write(writer, sorted());
   return out;
 }
 

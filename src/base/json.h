@@ -67,6 +67,11 @@ class Json {
   // indent < 0: one line with no spaces. indent >= 0: the bytes of Python's json.dumps(v, indent=n), ASCII only.
   std::string dump(int indent = -1) const;
 
+  // The same value with every object's members in the order of their keys (by bytes, as Python sorts strings).
+  Json sorted() const;
+  // What hashes are taken over: sorted, ASCII, no spaces (json.dumps(v, sort_keys=True, separators=(",", ":"))).
+  std::string canonical() const;
+
   bool operator==(const Json&) const = default;
 
  private:

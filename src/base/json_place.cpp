@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <unordered_set>
 
 namespace kerntrail::base {
 namespace {
@@ -54,17 +55,16 @@ class Scanner {
     ++at_;
     if (take('}')) return true;
     const std::size_t outer = place_.size();
-    std::vector<std::string_view> keys;
+    std::unordered_set<std::string_view> keys;
     do {
       space();
       const std::size_t from = at_;
       if (!string()) return false;
       const std::string_view key = text_.substr(from + 1, at_ - from - 2);
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      if (!keys.insert(key).second) {
         at_ = from;
         return false;
       }
-      keys.push_back(key);
       place_ += (outer == 0 ? "" : ".") + std::string(key);
       note(from);
       if (!take(':') || !value(depth + 1)) return false;

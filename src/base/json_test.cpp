@@ -72,5 +72,13 @@ RC_GTEST_PROP(JsonProperty, NumbersRoundTrip, (std::int64_t i, double d)) {
   RC_ASSERT(v->as_array()[1].as_double() == d);
 }
 
+TEST(Json, CanonicalTextIsPythons) {
+  const auto value = Json::parse("{\"b\": [1, {\"z\": null, \"a\": 2.0}], \"é\": \"\\u00e9\", \"B\": true}");
+  ASSERT_TRUE(value);
+  // json.dumps(value, sort_keys=True, separators=(",", ":"))
+  EXPECT_EQ(value->canonical(), R"({"B":true,"b":[1,{"a":2.0,"z":null}],"\u00e9":"\u00e9"})");
+  EXPECT_EQ(value->sorted().dump(), R"({"B":true,"b":[1,{"a":2.0,"z":null}],"é":"é"})");
+}
+
 }  // namespace
 }  // namespace kerntrail::base

@@ -38,6 +38,7 @@ int run_emit(const std::vector<std::string>& arguments, Streams& streams);
 int run_export(const std::vector<std::string>& arguments, Streams& streams);
 int run_info(const std::vector<std::string>& arguments, Streams& streams);
 int run_selftest(const std::vector<std::string>& arguments, Streams& streams);
+int run_sidecar(const std::vector<std::string>& arguments, Streams& streams);
 int run_validate(const std::vector<std::string>& arguments, Streams& streams);
 
 // In the order of `kerntrail --help`.

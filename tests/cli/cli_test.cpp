@@ -482,5 +482,54 @@ TEST_F(Cli, GateHasAnExitCodeForEachOutcome) {
 
 TEST_F(Cli, NoColoursOffATerminal) { EXPECT_EQ(run({"lineage", capture()}).out.find('\x1b'), std::string::npos); }
 
+std::string sidecar_fixture(const std::string& name) {
+  return std::string(KERNTRAIL_SOURCE_DIR) + "/tests/data/spyre_provenance/" + name;
+}
+
+TEST_F(Cli, SidecarIsCheckedAndShown) {
+  const Outcome shown = run({"sidecar", sidecar_fixture("valid_v1.json")});
+  EXPECT_EQ(shown.exit, 0) << shown.err;
+  for (const std::string part :
+       {"version 1, generation 2, partial; every rule holds\n",
+        "2 compiles, 2 kernel identities in 3 occurrences, 3 debug handles\n",
+        "compile 3acd1120e232  torch 2.13.0+cpu, by 0.1.0, tracking level 1; torch's node mapping: ok\n",
+        "  sdsc_fused_linear_relu_0\n    event spyre_kernel_v1_fused_linear_relu_atqydvnuutl766na\n",
+        "    /workspace/model.py:17  aten.linear.default  (linear)\n", "    no debug handle\n"})
+    EXPECT_NE(shown.out.find(part), std::string::npos) << part << shown.out;
+  const Outcome json = run({"sidecar", sidecar_fixture("valid_v1.json"), "--format", "json"});
+  EXPECT_EQ(base::Json::parse(json.out).value()["mergeGeneration"].as_int(), 2);
+}
+
+TEST_F(Cli, SidecarResolvesEvents) {
+  const std::string event = "spyre_kernel_v1_fused_linear_relu_atqydvnuutl766na#007";
+  const Outcome text = run({"sidecar", sidecar_fixture("valid_v1.json"), "--event", event});
+  EXPECT_EQ(text.exit, 0) << text.err;
+  for (const std::string part :
+       {"  command 007 of a launch", "    /workspace/model.py:18  aten.relu.default    (relu)\n",
+        "    call sdsc_fused_linear_relu_0:1: pre-grad nodes linear, relu;", "    fusion by fuse_linear_relu: same",
+        "warning ambiguity: 2 occurrences"})
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  const Outcome json = run({"sidecar", sidecar_fixture("valid_v1.json"), "--event", event, "--format", "json"});
+  EXPECT_EQ(base::Json::parse(json.out).value()["status"].as_string(), "partial");
+  const Outcome nowhere = run({"sidecar", sidecar_fixture("valid_v1.json"), "--event", "mm"});
+  EXPECT_EQ(nowhere.exit, 1);
+  EXPECT_NE(nowhere.out.find("error invalid-event-name: "), std::string::npos) << nowhere.out;
+  EXPECT_EQ(run({"sidecar", sidecar_fixture("valid_v1.json"), "--selector", "x"}).exit, 2);
+}
+
+TEST_F(Cli, SidecarIsRefusedWithPlaceAndDiagnostic) {
+  const std::string file = path("s.json");
+  ASSERT_TRUE(base::write_file(file, "{\n \"schemaVersion\": 2\n}"));
+  const Outcome newer = run({"sidecar", file});
+  EXPECT_EQ(newer.exit, 3);
+  EXPECT_EQ(newer.err, "kerntrail sidecar: " + file +
+                           ":2:2: sidecar.schemaVersion is 2; this build reads 1 "
+                           "(unsupported-schema-version) [too-new]\n");
+  EXPECT_EQ(newer.out, "");
+  const Outcome missing = run({"sidecar", path("none.json")});
+  EXPECT_EQ(missing.exit, 3);
+  EXPECT_NE(missing.err.find("(artifact-read-failure)"), std::string::npos) << missing.err;
+}
+
 }  // namespace
 }  // namespace kerntrail

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _inductor_cache = tempfile.TemporaryDirectory(prefix="kerntrail_inductor_")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = _inductor_cache.name
 os.environ["HF_HUB_OFFLINE"] = "1"  # models of other packages are built from configurations
+# The back end writes its sidecar below the current folder unless it is told where; tests that want one say so.
+os.environ["TORCH_SPYRE_PROVENANCE_PATH"] = ""
 # The probe is started by the tests themselves, never by the environment they run in.
 for _name in ("KERNTRAIL", "KERNTRAIL_OWNER", "KERNTRAIL_TEST_FAIL"):
     os.environ.pop(_name, None)

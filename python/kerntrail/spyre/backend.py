@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import importlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ process_restickify = False  # for compiles that don't say
 # Values that an option may have; None: see _checked_options.
 OPTIONS: dict[str, tuple[Any, ...] | None] = {
     "metadata": METADATA_RULES, "generation": GENERATIONS, "restickify": (False, True), "pre_scheduling_passes": None,
+    "provenance_artifact_path": None,
 }
 
 # Inductor settings of a carried graph: one buffer for each operation, nothing fused, reused, padded or cached.
@@ -78,6 +80,9 @@ def _checked_options(mode: str | None, options: dict[str, Any] | None) -> Settin
     extra = tuple(chosen.pop("pre_scheduling_passes", ()))
     if not all(callable(fn) for fn in extra):
         raise RuntimeError("option pre_scheduling_passes is a list of functions of the lowered graph")
+    artifact = chosen.get("provenance_artifact_path")
+    if artifact is not None and not isinstance(artifact, (str, os.PathLike)):
+        raise RuntimeError("option provenance_artifact_path is a path, or None for no file")
     return Settings(**chosen, pre_scheduling_passes=extra)
 
 
