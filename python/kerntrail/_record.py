@@ -49,6 +49,8 @@ def record(options: dict[str, Any]) -> int:
     if not options["keep_caches"]:
         # Read by torch at import; a cache hit shows none of the stages.
         os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
+    if options["reference_model"]:
+        os.environ.setdefault("TORCH_SPYRE_PROVENANCE_PATH", "")  # nobody asked for a sidecar of our own model
     os.environ["KERNTRAIL_OWNER"] = str(os.getpid())  # children of the program don't capture
     try:
         program = reference_model() if options["reference_model"] else options["program"]
@@ -78,6 +80,7 @@ def selftest(argv: list[str]) -> int:
     if argv and not os.path.isfile(argv[0]):
         return _fail(f"can't open the program {argv[0]!r}: no such file")
     os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+    os.environ.setdefault("TORCH_SPYRE_PROVENANCE_PATH", "")  # a check leaves no sidecar behind
     os.environ["KERNTRAIL_OWNER"] = str(os.getpid())
     try:
         import torch._inductor.config as inductor

@@ -64,7 +64,7 @@ Json handles_of(const spyre::Sidecar& sidecar, const spyre::KernelIdentity& iden
 
 std::string compile_text(const spyre::Sidecar& sidecar, const std::string& id, const spyre::Projection& projection) {
   std::string out =
-      fmt::format("\ncompile {}  torch {}, by {}, tracking level {}; torch's node mapping: {}{}\n", short_id(id),
+      fmt::format("\ncompile {}  torch {}, back end {}, tracking level {}; torch's node mapping: {}{}\n", short_id(id),
                   visible(projection.torch_version), visible(projection.spyre_version), projection.tracking_level,
                   upstream_join_name(projection.join), projection.failed ? ", not taken over whole" : "");
   for (const auto& [name, key] : projection.kernels) {

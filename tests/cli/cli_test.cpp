@@ -492,7 +492,7 @@ TEST_F(Cli, SidecarIsCheckedAndShown) {
   for (const std::string part :
        {"version 1, generation 2, partial; every rule holds\n",
         "2 compiles, 2 kernel identities in 3 occurrences, 3 debug handles\n",
-        "compile 3acd1120e232  torch 2.13.0+cpu, by 0.1.0, tracking level 1; torch's node mapping: ok\n",
+        "compile 3acd1120e232  torch 2.13.0+cpu, back end 0.1.0, tracking level 1; torch's node mapping: ok\n",
         "  sdsc_fused_linear_relu_0\n    event spyre_kernel_v1_fused_linear_relu_atqydvnuutl766na\n",
         "    /workspace/model.py:17  aten.linear.default  (linear)\n", "    no debug handle\n"})
     EXPECT_NE(shown.out.find(part), std::string::npos) << part << shown.out;
@@ -505,7 +505,7 @@ TEST_F(Cli, SidecarResolvesEvents) {
   const Outcome text = run({"sidecar", sidecar_fixture("valid_v1.json"), "--event", event});
   EXPECT_EQ(text.exit, 0) << text.err;
   for (const std::string part :
-       {"  command 007 of a launch", "    /workspace/model.py:18  aten.relu.default    (relu)\n",
+       {"  command 007 of a launch", "    /workspace/model.py:18  aten.relu.default  (relu)\n",
         "    call sdsc_fused_linear_relu_0:1: pre-grad nodes linear, relu;", "    fusion by fuse_linear_relu: same",
         "warning ambiguity: 2 occurrences"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
