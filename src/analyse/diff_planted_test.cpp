@@ -152,6 +152,19 @@ TEST(DiffPlanted, AStackThatNamesAnotherLineIsAValueThatChanged) {
   }
 }
 
+TEST(DiffPlanted, AModelWithALayerMoreIsCompared) {
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    Variant second = other(seed);
+    second.more_layers = 1;
+    const Compared both = compared(seed, {}, second);
+    EXPECT_TRUE(incomparable(both.old, both.now).empty()) << "seed " << seed;
+    EXPECT_EQ(both.result.totals.fields_lost, 0U) << "seed " << seed << "\n" << described(both.result);
+    EXPECT_GT(both.result.totals.only_new, 0U) << "seed " << seed;
+    EXPECT_EQ(both.result.totals.drops_new + both.result.totals.drops_moved, 0U) << "seed " << seed;
+    EXPECT_FALSE(both.result.totals.worse()) << "what the program always loses, a further layer loses too";
+  }
+}
+
 Variant witnessed(Variant variant) {
   variant.settings = {{"level", "truth"}, {"provenance_level", "0"}};
   variant.witnessed = true;

@@ -65,7 +65,7 @@ class Compiled {
 
   // Layers of one shape on one line of a loop, as models have them, and some that differ.
   void write_program() {
-    const std::size_t layers = 2 + draw(program_, 5);
+    const std::size_t layers = 2 + draw(program_, 5) + variant_.more_layers;
     for (std::size_t layer = 0; layer < layers; ++layer) {
       const bool looped = draw(program_, 2) == 0;
       const int line = looped ? 10 : 20 + static_cast<int>(layer) * 3;

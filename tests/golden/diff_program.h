@@ -16,6 +16,7 @@ struct Variant {
   std::uint64_t seed = 0;
   bool rename = false, reorder = false, restickify = false, refuse = false;
   int shift = 0;  // lines
+  std::size_t more_layers = 0;  // at the end
   std::string folder;
   // A node of the post-grad graph (in program order) and a field that the decomposition doesn't copy to it.
   int lost_node = -1;
