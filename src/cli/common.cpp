@@ -14,6 +14,7 @@
 #include "read/capture_reader.h"
 #include "render/text.h"
 #include "render/wording.h"
+#include "spyre/sidecar.h"
 
 namespace kerntrail::cli {
 
@@ -40,6 +41,11 @@ int stop(const Stop& stop, Streams& streams) {
 int refuse(std::string_view verb, const Error& error, Streams& streams) {
   streams.err << fmt::format("kerntrail {}: {}\n", verb, render::visible(error.text()));
   return error.code == ErrorCode::kUsage ? kUsageError : kUnreadable;
+}
+
+int refuse_capture(std::string_view verb, const Error& error, const std::string& path, Streams& streams) {
+  if (error.code != ErrorCode::kSyntax || !spyre::read_sidecar(path)) return refuse(verb, error, streams);
+  return refuse(verb, Error{error.code, "is a sidecar, no capture: kerntrail sidecar reads it", path}, streams);
 }
 
 std::string nearest_line(std::string_view asked, const std::vector<SourcePlace>& lines) {

@@ -31,6 +31,8 @@ void add_analysis(Arguments& arguments, CommonOptions& options, bool with_stages
 int stop(const Stop& stop, Streams& streams);
 // Says the error; kUsage gives kUsageError, all others kUnreadable.
 int refuse(std::string_view verb, const Error& error, Streams& streams);
+// The same for a file that is no capture, with the verb that reads it where it is a sidecar.
+int refuse_capture(std::string_view verb, const Error& error, const std::string& path, Streams& streams);
 
 using SourcePlace = std::pair<std::string, std::int64_t>;  // file, line
 // "file.py:25" of the lines of that file with the number nearest to the one asked for; empty where the file is none of

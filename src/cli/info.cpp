@@ -181,7 +181,7 @@ int run_info(const std::vector<std::string>& arguments, Streams& streams) {
   if (format == "specs")
     return stop({kUsageError, "kerntrail info: --format specs is for bundles, and this is none\n"}, streams);
   const auto info = read::capture_info(common.capture);
-  if (!info) return refuse("info", info.error(), streams);
+  if (!info) return refuse_capture("info", info.error(), common.capture, streams);
   return deliver(format == "json" ? json(*info) : text(*info), common, "info", streams);
 }
 

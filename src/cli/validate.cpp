@@ -85,7 +85,7 @@ int run_validate(const std::vector<std::string>& arguments, Streams& streams) {
   if (check.execute)
     return stop({kUsageError, "kerntrail validate: --execute is for bundles, and this is none\n"}, streams);
   const auto report = read::validate_capture(common.capture);
-  if (!report) return refuse("validate", report.error(), streams);
+  if (!report) return refuse_capture("validate", report.error(), common.capture, streams);
   const int written = deliver(format == "json" ? json(*report) : text(*report), common, "validate", streams);
   return written == kDone && report->torn ? kUnreadable : written;
 }

@@ -504,10 +504,9 @@ TEST_F(Cli, SidecarResolvesEvents) {
   const std::string event = "spyre_kernel_v1_fused_linear_relu_atqydvnuutl766na#007";
   const Outcome text = run({"sidecar", sidecar_fixture("valid_v1.json"), "--event", event});
   EXPECT_EQ(text.exit, 0) << text.err;
-  for (const std::string part :
-       {"  command 007 of a launch", "    /workspace/model.py:18  aten.relu.default  (relu)\n",
-        "    call sdsc_fused_linear_relu_0:1: pre-grad nodes linear, relu;", "    fusion by fuse_linear_relu: same",
-        "warning ambiguity: 2 occurrences"})
+  for (const std::string part : {"  command 007 of a launch", "    /workspace/model.py:18  aten.relu.default  (relu)\n",
+                                 "    call sdsc_fused_linear_relu_0:1: pre-grad nodes linear, relu;",
+                                 "    fusion by fuse_linear_relu: same", "warning ambiguity: 2 occurrences"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
   const Outcome json = run({"sidecar", sidecar_fixture("valid_v1.json"), "--event", event, "--format", "json"});
   EXPECT_EQ(base::Json::parse(json.out).value()["status"].as_string(), "partial");
@@ -515,6 +514,16 @@ TEST_F(Cli, SidecarResolvesEvents) {
   EXPECT_EQ(nowhere.exit, 1);
   EXPECT_NE(nowhere.out.find("error invalid-event-name: "), std::string::npos) << nowhere.out;
   EXPECT_EQ(run({"sidecar", sidecar_fixture("valid_v1.json"), "--selector", "x"}).exit, 2);
+}
+
+TEST_F(Cli, VerbsOfCapturesNameTheOneOfSidecars) {
+  for (const std::string verb : {"info", "validate"}) {
+    const Outcome sidecar = run({verb, sidecar_fixture("valid_v1.json")});
+    EXPECT_EQ(sidecar.exit, 3);
+    EXPECT_NE(sidecar.err.find("kerntrail sidecar reads it"), std::string::npos) << sidecar.err;
+    const Outcome other = run({verb, sidecar_fixture("fixture_manifest.json")});
+    EXPECT_EQ(other.err.find("kerntrail sidecar"), std::string::npos) << other.err;
+  }
 }
 
 TEST_F(Cli, SidecarIsRefusedWithPlaceAndDiagnostic) {
