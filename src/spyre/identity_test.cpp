@@ -39,6 +39,20 @@ TEST(Identity, KeysAreThoseOfTheReference) {
   EXPECT_EQ(key({}), "cbf57wt2vbzo5yv7");
 }
 
+// Computed by a program of its own, in Python, from the rules: json.dumps, float.hex, hashlib, base64.
+TEST(Identity, ValuesAreWrittenAsPythonWritesThem) {
+  OpSpec spec = bare(9, "add");
+  spec.is_reduction = true;
+  spec.iteration_space = {{"c0", 128, 2}, {"c1", 64, 1}};
+  const base::JsonArray floats{1.5, -0.0, 0.1, 5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, 3.0};
+  spec.op_info = base::JsonObject{
+      {"alpha", 1.5}, {"é", base::JsonObject{{"b", 1}, {"a", true}}}, {"floats", floats}, {"none", nullptr}};
+  spec.tiled_symbols = {"c0"};
+  spec.symbolic_dim_bounds = base::JsonObject{{"s0", base::JsonArray{128, 64}}};
+  EXPECT_EQ(key({SpecLoop{"4", {spec}}}), "txzppzvjmstoor6s");
+  EXPECT_EQ(key({SpecLoop{"4", spec_tree_of(parse_op_specs(print_op_specs({spec})).value())}}), "txzppzvjmstoor6s");
+}
+
 OpSpec rich() {
   using namespace testing;
   OpSpec spec =
