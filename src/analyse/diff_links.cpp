@@ -160,12 +160,17 @@ class Way {
   std::unordered_map<UnitId, std::vector<std::uint32_t>> all_of_;
 };
 
-// Which line of NEW is which of OLD: by file and text, in order where as many lines read alike on both sides; else the
-// line that did not move.
+// Which line of NEW is which of OLD: by file and text where no other reads alike; else by the matched units that name
+// them; else in order, where as many lines read alike on both sides; else the line that did not move.
 class LineMap {
  public:
   LineMap(const std::vector<LineRef>& old, const std::vector<LineRef>& now)
       : old_(old), new_(now), to_new_(old.size(), kNoIndex), to_old_(now.size(), kNoIndex) {
+    by_key([](const LineRef& l) { return fmt::format("{}\n{}", base::basename(l.file), l.code); }, false);
+  }
+
+  // What neither its text nor a unit tells.
+  void pair_rest() {
     by_key([](const LineRef& l) { return fmt::format("{}\n{}", base::basename(l.file), l.code); }, true);
     by_key([](const LineRef& l) { return fmt::format("{}\n{}\n{}", base::basename(l.file), l.code, l.line); }, false);
     by_key([](const LineRef& l) { return l.code; }, false);
@@ -232,6 +237,7 @@ class Links {
     const AttrNames new_names(*sides_.now.capture);
     std::map<std::tuple<std::string, std::int64_t, std::string, std::int64_t>, std::size_t> known;
     for (int round = 0; round < 2; ++round) {
+      if (round == 1) lines_.pair_rest();
       for (const StageMatch& stage : part_.stages) {
         const SnapshotTable old_at(sides_.old, stage.key);
         const SnapshotTable new_at(sides_.now, stage.key);

@@ -273,8 +273,26 @@ class Matcher {
     const MatchNode& a = old_.node(old_place);
     const MatchNode& b = new_.node(new_place);
     if (by_place && a.parents != b.parents) return false;
-    if (!a.parents.empty() && !b.parents.empty() && a.parents != b.parents) return false;
+    if (!same_parents(old_place, new_place)) return false;
     return !disjoint(a.codes, b.codes);
+  }
+
+  // False where both come from something, and that is not the same.
+  bool same_parents(std::uint32_t old_place, std::uint32_t new_place) const {
+    const MatchNode& a = old_.node(old_place);
+    const MatchNode& b = new_.node(new_place);
+    if (a.of_strangers != b.of_strangers && (!a.parents.empty() || !b.parents.empty())) return false;
+    return a.parents.empty() || b.parents.empty() || a.parents == b.parents;
+  }
+
+  // Nodes that nothing of the graph leads to, as views of weights, are told apart by how far they are from the end
+  // alone: where a layer was added, that is another one's.
+  bool only_users_tell(std::uint32_t old_place, std::uint32_t new_place, unsigned parts) const {
+    const auto is_root = [](const MatchNode& node) {
+      return std::all_of(node.inputs.begin(), node.inputs.end(),
+                         [](const MatchNode::Input& input) { return input.place == kNoIndex; });
+    };
+    return (parts & kDown) != 0 && is_root(old_.node(old_place)) && is_root(new_.node(new_place));
   }
 
   bool apply(const Tier& tier) {
@@ -285,6 +303,7 @@ class Matcher {
       const std::uint32_t a = all[first].place;
       const std::uint32_t b = all[middle].place;
       if ((tier.parts & kCareful) != 0 && !agree(a, b, (tier.parts & kAnchors) != 0)) return;
+      if (only_users_tell(a, b, tier.parts) && !same_parents(a, b)) return;
       result_.pairs.push_back({a, b, tier.reason});
       close(a, b);
       found = true;

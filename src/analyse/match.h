@@ -20,6 +20,7 @@ struct MatchNode {
   // Matched units of the stage before that it comes from: sorted; a token of several units stands once for each of
   // them, unless it is odd.
   std::vector<std::uint64_t> parents;
+  bool of_strangers = false;  // it comes from units of the stage before, none of which is matched
   std::vector<std::uint64_t> codes;    // code texts of its source lines: sorted, unique
   // Operands in order: a place of this side, or a leaf that is no counted unit.
   struct Input {

@@ -114,11 +114,13 @@ MatchSide NodeReader::read(std::size_t at, std::optional<std::size_t> before,
       if (strength_of(parent.evidence) == Strength::kDerived) continue;
       const auto pair = matched.find(parent.unit);
       if (pair != matched.end()) node.parents.push_back(pair->second);
+      node.of_strangers = true;
       if (own || parent.unit == unit.unit) continue;
       const auto& theirs = codes_[parent.unit];
       auto& mine = codes_[unit.unit];  // the map may have grown
       mine.insert(mine.end(), theirs.begin(), theirs.end());
     }
+    node.of_strangers = node.of_strangers && node.parents.empty();
     std::sort(node.parents.begin(), node.parents.end());
     node.parents.erase(std::unique(node.parents.begin(), node.parents.end(),
                                    [](std::uint64_t a, std::uint64_t b) { return a == b && a % 2 != 0; }),
