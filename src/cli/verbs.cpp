@@ -18,14 +18,14 @@ constexpr std::string_view kIntroduction =
     "Usage: kerntrail VERB [ARGUMENTS]      kerntrail VERB --help explains a verb, with examples\n\n";
 
 constexpr std::string_view kClosing =
-    "\nA capture is the file that record writes; report and the verbs after it, but for debugify, emit and sidecar, "
-    "read "
-    "one: plain, .gz or .zst, or\n"
-    "from standard input as \"-\". Results go to standard output or to -o FILE, talk to standard error.\n\n"
+    "\nA capture is the file that record writes; report and the verbs after it read one, but for debugify, emit and\n"
+    "sidecar: plain, .gz or .zst, or from standard input as \"-\". Most read the folder of a Spyre bundle too. "
+    "Results\n"
+    "go to standard output or to -o FILE, talk to standard error.\n\n"
     "Exit status: 0 done; 2 usage; 3 a capture can't be read or is too new, or a result can't be written;\n"
     "record returns the program's own, and 5 where the program was fine but its capture is missing or partial;\n"
     "debugify: 1 where a pass is at fault, 3 where the program failed, 5 where something could not be judged;\n"
-    "validate: 1 where a bundle breaks a rule or computes something else; sidecar: 1 where an event leads nowhere;\n"
+    "validate: 1 where a bundle breaks a rule or computes something else;\n"
     "gate: 1 where it fails, 4 where the baseline is of something else; diff: 4 where the captures can't be compared,\n"
     "1 with --exit-code where something got worse; sidecar: 1 where the event leads nowhere.\n";
 
