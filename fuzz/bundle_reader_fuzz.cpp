@@ -15,12 +15,10 @@
 namespace {
 
 constexpr std::string_view kNext = "\n---\n";  // between files: sdsc_0.json, sdsc_1.json, ..., bundle.mlir
-constexpr std::int64_t kMaxBytes = 1 << 22;  // of tensors: a larger operation is read, not run
+constexpr std::int64_t kMaxPoints = 1 << 22;  // a larger operation is read, not run
 
-bool is_small(const kerntrail::spyre::OpSpec& spec) {
-  double points = 1;
-  for (const auto& dim : spec.iteration_space) points *= static_cast<double>(dim.extent);
-  return points < static_cast<double>(kMaxBytes);
+bool is_small(const kerntrail::spyre::BundleEntry& entry) {
+  return kerntrail::spyre::executed_points(entry.content->model) < kMaxPoints;
 }
 
 }  // namespace
@@ -50,8 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (specs.error().message.empty()) std::abort();
     return 0;
   }
-  for (const spyre::OpSpec& spec : *specs) {
-    if (!is_small(spec)) return 0;
+  for (const spyre::BundleEntry& entry : bundle.entries) {
+    if (!is_small(entry)) return 0;
   }
   const auto compared = spyre::compare_bundle(bundle, *specs);
   if (!compared && compared.error().message.empty()) std::abort();

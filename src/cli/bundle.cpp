@@ -28,6 +28,7 @@ Expected<render::BundleJudgement> judged(const spyre::Bundle& bundle, const std:
   render::BundleJudgement out;
   out.path = path;
   out.findings = spyre::validate_bundle(bundle);
+  out.unjudged = spyre::unjudged_files(bundle);
   if (!check.execute) return out;
   KERNTRAIL_TRY(const auto specs, specs_for(bundle, check.specs));
   KERNTRAIL_TRY(out.compared, spyre::compare_bundle(bundle, specs));
@@ -66,18 +67,21 @@ int check_bundles(const CommonOptions& options, const std::vector<std::string>& 
   if (const auto single = only_one("validate", bundles, format != "text" || !check.specs.empty(), streams))
     return *single;
   std::string out;
-  bool sound = true;
+  bool broken = false, judged_in_full = true;
   for (const std::string& path : bundles) {
     const auto bundle = spyre::read_bundle(path);
     if (!bundle) return refuse("validate", bundle.error(), streams);
     const auto judgement = judged(*bundle, path, check);
     if (!judgement) return refuse("validate", judgement.error(), streams);
-    sound = sound && judgement->sound();
+    broken = broken || judgement->broken();
+    judged_in_full = judged_in_full && judgement->unjudged.empty();
     const std::size_t files = bundle->entries.size();
     out += format == "json" ? render::judgement_json(*judgement, files) : render::judgement_text(*judgement, files);
   }
   const int written = deliver(out, options, "validate", streams);
-  return written != kDone ? written : sound ? kDone : kUnsound;
+  if (written != kDone) return written;
+  if (broken) return kUnsound;
+  return judged_in_full ? kDone : kUnreadable;
 }
 
 }  // namespace kerntrail::cli

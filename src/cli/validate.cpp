@@ -27,7 +27,8 @@ constexpr std::string_view kExamples =
     "  kerntrail validate BUNDLE                            rules only\n"
     "  kerntrail validate BUNDLE --execute --specs specs.json\n"
     "Exit status: 0 sound; 1 a bundle that breaks a rule or computes something else; 2 usage; 3 neither capture nor\n"
-    "bundle, damaged, too new, or torn (no end record), or a bundle that can't be executed here.";
+    "bundle, damaged, too new, or torn (no end record), or a bundle that can't be executed here or\n"
+    "holds files of a kind that can't be judged.";
 
 std::string text(const read::ValidationReport& report) {
   std::string out = fmt::format("{}: format {}, {} lines, {} bytes\n", render::visible(report.path),

@@ -32,6 +32,13 @@ constexpr struct {
                 {"get_stack_traces", ValueType::kJson, "IR", "ir_pre_pass"},
                 {"debug_handle", ValueType::kHandle, "Spyre", "op_spec"}};
 
+// The folder's own name, also where it is asked for as "x/" or ".".
+std::string name_of(const std::string& path) {
+  std::error_code ec;
+  const fs::path real = fs::canonical(path, ec);
+  return (ec ? fs::path(path) : real).filename().string();
+}
+
 class Writer {
  public:
   Writer() : recorder_(replay_) {}
@@ -54,8 +61,7 @@ class Writer {
   void begin(const std::string& path, std::string_view tool) {
     RunInfo run;
     run.tool = tool;
-    run.settings = {{"level", std::string(kFilesLevel)},
-                    {"program", fs::path(path).lexically_normal().filename().string()}};
+    run.settings = {{"level", std::string(kFilesLevel)}, {"program", name_of(path)}};
     recorder_.run(run);
     superdsc_ = recorder_.stage({"superdsc", "SuperDSC JSON", "file", "Spyre", 100});
     kernel_ = recorder_.stage({"kernel", "Kernel", "kernel", "backend", 110});

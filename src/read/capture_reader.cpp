@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -132,6 +133,10 @@ class Reading {
 }  // namespace
 
 Expected<Capture> read_capture(const std::string& path, const ReadOptions& options, ReadStatistics* statistics) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec))
+    return fail(ErrorCode::kIo, "is a folder, neither a capture nor one with Spyre bundles (sdsc_*.json, bundle.mlir)",
+                path);
   KERNTRAIL_TRY(auto source, ByteSource::open(path));
   return Reading(std::move(source), path, options, statistics).all();
 }

@@ -92,7 +92,8 @@ std::string handle_line(const DebugHandle& handle) {
   return out;
 }
 
-std::string content_text(const SuperdscContent& content) {
+// `constants`: their decoded values by name, as far as they are known.
+std::string content_text(const SuperdscContent& content, const Json& constants) {
   const SdscModel& model = content.model;
   std::vector<std::string> dims;
   for (const SdscDim& dim : model.dims) dims.push_back(dim_text(dim));
@@ -102,8 +103,12 @@ std::string content_text(const SuperdscContent& content) {
                        shape_text(model, tensor), tensor.in_lx ? "LX" : "HBM",
                        addresses_text(tensor.addresses, content.symbolic && !tensor.in_lx));
   }
-  for (const auto& [name, value] : content.constants)
-    out += fmt::format("    {:<10} {} = {} (encoded)\n", "constant", visible(name), value);
+  for (const auto& [name, encoded] : content.constants) {
+    const Json& value = constants[name];
+    out += fmt::format(
+        "    {:<10} {} = {}\n", "constant", visible(name),
+        value.is_null() ? fmt::format("{} (encoded)", encoded) : fmt::format("{} (encoded {})", value.dump(), encoded));
+  }
   for (const auto& [dim, valid] : content.masks) {
     const std::string label = dim < model.dims.size() ? visible(model.dims[dim].label) : "?";
     out += fmt::format("    {:<10} {}: {} elements count, the rest is padding\n", "mask", label, valid);
@@ -117,14 +122,21 @@ std::string content_text(const SuperdscContent& content) {
   return out;
 }
 
+// Without the file's name, which stands beside it.
+std::string reason_of(const spyre::BundleEntry& entry) {
+  Error error = *entry.error;
+  error.path.clear();
+  return error.text();
+}
+
 std::string entry_text(const spyre::BundleEntry& entry, std::size_t place) {
   std::string out = fmt::format("\n{:>3}  {}", place, visible(entry.file));
-  if (entry.error) return out + "  can't be read: " + visible(entry.error->text()) + "\n";
+  if (entry.error) return out + "  can't be read: " + visible(reason_of(entry)) + "\n";
   if (!entry.content) return out + "  holds nothing that was read\n";
   const SdscModel& model = entry.content->model;
   out += fmt::format("  {} ({}) on {}\n", visible(model.op), kind_name(model.kind),
                      base::counted(static_cast<std::size_t>(model.cores), "core"));
-  out += content_text(*entry.content);
+  out += content_text(*entry.content, entry.spec ? entry.spec->op_info["constants"] : Json());
   if (entry.refusal) out += "    no OpSpec can be had from it: " + visible(entry.refusal->text()) + "\n";
   return out;
 }
@@ -212,10 +224,21 @@ std::string bundle_json(const spyre::Bundle& bundle) {
   return Json(std::move(out)).dump(2) + "\n";
 }
 
-bool BundleJudgement::sound() const {
-  return findings.empty() && (!compared || std::all_of(compared->begin(), compared->end(),
-                                                       [](const spyre::OpComparison& one) { return one.wrong == 0; }));
+bool BundleJudgement::broken() const {
+  const auto wrong = [](const spyre::OpComparison& one) { return one.wrong > 0; };
+  return !findings.empty() || (compared && std::any_of(compared->begin(), compared->end(), wrong));
 }
+
+namespace {
+
+std::string rules_text(const BundleJudgement& judgement) {
+  const std::string unjudged =
+      judgement.unjudged.empty() ? std::string() : fmt::format("; {} not judged in full", judgement.unjudged.size());
+  if (!judgement.findings.empty()) return base::counted(judgement.findings.size(), "finding") + unjudged;
+  return (unjudged.empty() ? "every rule is kept" : "every rule that was checked is kept") + unjudged;
+}
+
+}  // namespace
 
 std::string judgement_text(const BundleJudgement& judgement, std::size_t files) {
   std::string out;
@@ -224,6 +247,8 @@ std::string judgement_text(const BundleJudgement& judgement, std::size_t files) 
                        one.found.where.empty() ? "" : ": ", visible(one.found.where), visible(one.found.message),
                        one.found.code);
   }
+  for (const spyre::Unjudged& one : judgement.unjudged)
+    out += fmt::format("{}: not judged in full: {}\n", visible(one.file), visible(one.reason));
   bool said = false;
   for (const spyre::OpComparison& one : judgement.compared.value_or(std::vector<spyre::OpComparison>{})) {
     if (one.wrong == 0) continue;
@@ -231,9 +256,7 @@ std::string judgement_text(const BundleJudgement& judgement, std::size_t files) 
                        visible(one.buffer), visible(one.first_wrong), said ? "" : "; what comes after it reads them");
     said = true;
   }
-  out += fmt::format(
-      "{}: {}, {}", visible(judgement.path), base::counted(files, "file"),
-      judgement.findings.empty() ? "every rule is kept" : base::counted(judgement.findings.size(), "finding"));
+  out += fmt::format("{}: {}, {}", visible(judgement.path), base::counted(files, "file"), rules_text(judgement));
   if (!judgement.compared) return out + "\n";
   std::int64_t numbers = 0, not_finite = 0, wrong = 0;
   for (const spyre::OpComparison& one : *judgement.compared) {
@@ -248,7 +271,9 @@ std::string judgement_text(const BundleJudgement& judgement, std::size_t files) 
 }
 
 std::string judgement_json(const BundleJudgement& judgement, std::size_t files) {
-  JsonArray findings;
+  JsonArray findings, unjudged;
+  for (const spyre::Unjudged& one : judgement.unjudged)
+    unjudged.push_back(JsonObject{{"file", one.file}, {"reason", one.reason}});
   for (const spyre::BundleFinding& one : judgement.findings)
     findings.push_back(JsonObject{
         {"rule", one.found.code}, {"file", one.file}, {"where", one.found.where}, {"message", one.found.message}});
@@ -257,7 +282,8 @@ std::string judgement_json(const BundleJudgement& judgement, std::size_t files) 
                  {"path", judgement.path},
                  {"files", count(files)},
                  {"sound", judgement.sound()},
-                 {"findings", std::move(findings)}};
+                 {"findings", std::move(findings)},
+                 {"unjudged", std::move(unjudged)}};
   if (judgement.compared) {
     JsonArray compared;
     for (const spyre::OpComparison& one : *judgement.compared)

@@ -22,9 +22,11 @@ std::string bundle_json(const spyre::Bundle& bundle);
 struct BundleJudgement {
   std::string path;
   std::vector<spyre::BundleFinding> findings;
+  std::vector<spyre::Unjudged> unjudged;
   std::optional<std::vector<spyre::OpComparison>> compared;
 
-  bool sound() const;  // no finding, and no number is wrong
+  bool broken() const;  // a finding, or a wrong number
+  bool sound() const { return !broken() && unjudged.empty(); }
 };
 
 std::string judgement_text(const BundleJudgement& judgement, std::size_t files);

@@ -182,10 +182,9 @@ class Comparison {
     KERNTRAIL_TRY(reference.model, make_superdsc_model(specs_[i], kMaxCoresRead));
     KERNTRAIL_TRY(const std::optional<std::string> stick, stick_symbol(specs_[i].args.back()));
     KERNTRAIL_TRY(reference.dims, emitted_dims(specs_[i], reference.model.kind, stick));
-    std::int64_t own = 1;
-    for (const SdscDim& dim : reference.model.dims) own = checked_multiply(own, dim.size).value_or(kMaxExecutedPoints);
-    points += std::min(own, kMaxExecutedPoints);
-    if (points >= kMaxExecutedPoints)
+    // The file's loops and the OpSpec's are both run, and need not be the same.
+    points += std::max(executed_points(entry.content->model), executed_points(reference.model));
+    if (points > kMaxExecutedPoints)
       return fail(ErrorCode::kTooLarge, fmt::format("the bundle has more than {} loop points", kMaxExecutedPoints));
     number_buffers(reference);
     KERNTRAIL_TRY(const HostKernel kernel, HostKernel::prepare({reference.spec}));

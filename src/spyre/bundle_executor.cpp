@@ -15,6 +15,7 @@ namespace kerntrail::spyre {
 namespace {
 
 constexpr std::int64_t kMaxRow = std::int64_t{1} << 24;    // of one dim on one core
+constexpr std::size_t kMaxSteps = std::size_t{1} << 26;    // of all dims of all tensors
 constexpr std::size_t kMaxPanel = std::size_t{1} << 28;    // of a right operand on one core
 
 // One tensor during a run: where each index of each dim leads, in bytes.
@@ -45,7 +46,7 @@ class FileRun {
   }
 
  private:
-  Expected<View> view_of(const SdscTensor& tensor) const {
+  Expected<View> view_of(const SdscTensor& tensor) {
     KERNTRAIL_TRY(const TensorPart part, tensor_part(model_, tensor));
     View view;
     view.tensor = &tensor;
@@ -59,7 +60,10 @@ class FileRun {
     for (std::size_t d = 0; d < model_.dims.size(); ++d) {
       if (model_.dims[d].per_core() > kMaxRow)
         return fail(ErrorCode::kTooLarge, fmt::format("a core has more than {} of {}", kMaxRow, model_.dims[d].label));
-      std::vector<std::int64_t> steps(static_cast<std::size_t>(model_.dims[d].per_core()), 0);
+      const auto n = static_cast<std::size_t>(model_.dims[d].per_core());
+      if ((steps_ += n) > kMaxSteps)
+        return fail(ErrorCode::kTooLarge, fmt::format("a core's dims have more than {} indices", kMaxSteps));
+      std::vector<std::int64_t> steps(n, 0);
       const SdscTensorDim* entry = tensor.find(d);
       const bool moves = entry != nullptr && entry->scale == kScaleNormal;
       for (std::size_t i = 0; i < steps.size() && moves; ++i) {
@@ -164,19 +168,26 @@ class FileRun {
   const SdscModel& model_;
   DeviceMemory& memory_;
   std::vector<View> views_;
+  std::size_t steps_ = 0;  // held by `views_`
   std::unordered_map<std::int64_t, float> partial_;
 };
 
 }  // namespace
 
+// Cores need not share the work: where nothing is divided, each of them does all of it.
+std::int64_t executed_points(const SdscModel& model) {
+  constexpr std::int64_t kTooMany = kMaxExecutedPoints + 1;
+  auto points = static_cast<std::int64_t>(model.slices.size());
+  for (const SdscDim& dim : model.dims)
+    points = std::min(checked_multiply(points, dim.per_core()).value_or(kTooMany), kTooMany);
+  return points;
+}
+
 Expected<void> execute_file(const SuperdscContent& content, DeviceMemory& memory) {
   if (content.symbolic)
     return fail(ErrorCode::kUnsupported, "its addresses are symbols, which are bound at launch only");
   if (content.output_is_input) return fail(ErrorCode::kUnsupported, fmt::format("{} is not run", content.model.op));
-  std::int64_t points = 1;
-  for (const SdscDim& dim : content.model.dims)
-    points = checked_multiply(points, dim.size).value_or(kMaxExecutedPoints + 1);
-  if (points > kMaxExecutedPoints || points < 0)
+  if (executed_points(content.model) > kMaxExecutedPoints)
     return fail(ErrorCode::kTooLarge,
                 fmt::format("{} has more than {} loop points", content.model.op, kMaxExecutedPoints));
   return FileRun(content, memory).run();

@@ -17,6 +17,9 @@ namespace kerntrail::spyre {
 // Loop points of a whole bundle that are run; a served model's layer has more.
 inline constexpr std::int64_t kMaxExecutedPoints = std::int64_t{1} << 33;
 
+// What running one file costs: the loop points of all its cores, one more than the limit where there are more.
+std::int64_t executed_points(const SdscModel& model);
+
 // Runs one file: reads, computes and writes in `memory`. kUnsupported for operations and formats that the host executor
 // does not have, kTooLarge.
 Expected<void> execute_file(const SuperdscContent& content, DeviceMemory& memory);

@@ -219,6 +219,22 @@ TEST(CompareBundle, RefusesWhatItCannotRun) {
   EXPECT_EQ(compare_bundle(bundle_of("b", emitted.files), fewer).error().code, ErrorCode::kSchema);
   const Bundle large = read_bundle(kRoot + "mlp_m512").value();
   EXPECT_EQ(compare_bundle(large, op_specs_of(large).value()).error().code, ErrorCode::kTooLarge);
+  // Every core does all of it: what one core may do, a hundred of them may not.
+  const std::string wide = "16384*c0 + c1";
+  EmitOptions one_core;
+  one_core.max_cores = 1;
+  const Emitted relu =
+      emit({testing::pointwise("relufwd", {16384, 16384},
+                               {tensor("x", 0, {16384, 16384}, wide), tensor("y", 1, {16384, 16384}, wide)})},
+           one_core);
+  Bundle repeated = bundle_of("b", relu.files);
+  SdscModel& model = repeated.entries[0].content->model;
+  EXPECT_EQ(executed_points(model), std::int64_t{1} << 28);
+  model.slices.assign(100, model.slices.at(0));
+  EXPECT_GT(executed_points(model), kMaxExecutedPoints);
+  DeviceMemory memory;
+  EXPECT_EQ(execute_file(*repeated.entries[0].content, memory).error().code, ErrorCode::kTooLarge);
+  EXPECT_EQ(compare_bundle(repeated, relu.specs).error().code, ErrorCode::kTooLarge);
   OpSpec unknown = testing::pointwise("softplus", {64}, {tensor("x", 0, {64}, "c0"), tensor("y", 1, {64}, "c0")});
   const Emitted other = emit({unknown});
   const auto refused = compare_bundle(bundle_of("b", other.files), other.specs);

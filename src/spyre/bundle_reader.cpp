@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -157,7 +158,7 @@ class BufferNames {
 
  private:
   void note_bases(const OpSpec& spec) {
-    for (const TensorArg& arg : spec.args) bases_[{arg.memory, arg.layout.device_size, arg.dtype}].push_back(arg.base);
+    for (const TensorArg& arg : spec.args) bases_[{arg.memory, arg.layout.device_size, arg.dtype}].insert(arg.base);
   }
 
   void find_views(BundleEntry& entry) {
@@ -166,11 +167,10 @@ class BufferNames {
       if (arg.memory != Memory::kHbm || !is_partial(entry.content->model.tensors[i])) continue;
       const auto size = layout_bytes(arg.layout);
       if (!size) continue;
-      std::optional<std::int64_t> best;
-      for (const std::int64_t base : bases_[{arg.memory, arg.layout.device_size, arg.dtype}]) {
-        if (base < arg.base && arg.base - base < *size && (!best || base < *best)) best = base;
-      }
-      if (best) move_base(arg, entry.spec->iteration_space, *best);
+      // The first tensor that begins before this one and reaches beyond its beginning.
+      const std::set<std::int64_t>& bases = bases_[{arg.memory, arg.layout.device_size, arg.dtype}];
+      const auto first = bases.upper_bound(arg.base - *size);
+      if (first != bases.end() && *first < arg.base) move_base(arg, entry.spec->iteration_space, *first);
     }
   }
 
@@ -182,10 +182,10 @@ class BufferNames {
       const auto [held, is_new] = held_.emplace(place_of(arg), std::string());
       if (is_new) {
         held->second = fresh();
-        loaded_.push_back(held->second);
+        loaded_.insert(held->second);
       }
       arg.name = held->second;
-      read_[arg.name] = true;
+      read_.insert(arg.name);
     }
   }
 
@@ -194,7 +194,6 @@ class BufferNames {
     const auto [held, is_new] = held_.emplace(place_of(arg), std::string());
     if (is_new || !is_partial(entry.content->model.tensors.back())) held->second = fresh();
     arg.name = held->second;
-    written_.emplace(arg.name, true);
   }
 
   // What the bundle does not write is an argument, and what it writes and never reads; the rest is private.
@@ -203,8 +202,8 @@ class BufferNames {
     for (BundleEntry& entry : entries_) {
       if (!entry.spec) continue;
       for (TensorArg& arg : entry.spec->args) {
-        const bool loaded = std::find(loaded_.begin(), loaded_.end(), arg.name) != loaded_.end();
-        const bool is_private = arg.memory == Memory::kLx || (!loaded && read_.count(arg.name) != 0);
+        const bool made_and_read = loaded_.count(arg.name) == 0 && read_.count(arg.name) != 0;
+        const bool is_private = arg.memory == Memory::kLx || made_and_read;
         if (is_private) {
           arg.arg_index = -1;
           continue;
@@ -215,10 +214,9 @@ class BufferNames {
   }
 
   std::vector<BundleEntry>& entries_;
-  std::map<std::tuple<Memory, std::vector<std::int64_t>, DType>, std::vector<std::int64_t>> bases_;
+  std::map<std::tuple<Memory, std::vector<std::int64_t>, DType>, std::set<std::int64_t>> bases_;
   std::map<Place, std::string> held_;  // what lies at a place now
-  std::vector<std::string> loaded_;
-  std::map<std::string, bool> read_, written_;
+  std::set<std::string> loaded_, read_;
   std::size_t count_ = 0;
 };
 
@@ -269,7 +267,7 @@ void finish(Bundle& bundle) {
   BufferNames(bundle.entries).run();
 }
 
-Expected<Bundle> read_folder(const std::string& path) {
+Expected<Bundle> read_folder(const std::string& path, std::size_t max_bytes) {
   Bundle bundle;
   bundle.directory = path;
   std::error_code ec;
@@ -300,15 +298,20 @@ Expected<Bundle> read_folder(const std::string& path) {
       bundle.program_error->path = std::string(kBundleProgram);
     }
   }
+  const std::set<std::string> run(order.begin(), order.end());
   for (const std::string& name : names) {
-    if (std::find(order.begin(), order.end(), name) == order.end()) bundle.unlisted.push_back(name);
+    if (run.count(name) == 0) bundle.unlisted.push_back(name);
   }
-  std::map<std::string, std::size_t> seen;
+  std::size_t bytes = 0;
   for (const std::string& name : order) {
     BundleEntry entry;
     entry.file = name;
     Expected<std::string> text = read_inside(path, name, kMaxSuperdscBytes);
     if (text) {
+      // A program may name one file many times.
+      bytes += text->size();
+      if (bytes > max_bytes)
+        return fail(ErrorCode::kTooLarge, fmt::format("runs more than {} bytes of files", max_bytes), path);
       entry.text = std::move(*text);
     } else {
       entry.error = std::move(text.error());
@@ -339,9 +342,9 @@ bool is_bundle(const std::string& path) {
   return is_sdsc_name(fs::path(path).filename().string()) || head.find("\"sdscFoldProps_\"") != std::string::npos;
 }
 
-Expected<Bundle> read_bundle(const std::string& path) {
+Expected<Bundle> read_bundle(const std::string& path, std::size_t max_bytes) {
   std::error_code ec;
-  if (fs::is_directory(path, ec)) return read_folder(path);
+  if (fs::is_directory(path, ec)) return read_folder(path, max_bytes);
   if (!fs::exists(path, ec)) return fail(ErrorCode::kIo, "is not there", path);
   if (!fs::is_regular_file(path, ec)) return fail(ErrorCode::kIo, "is neither a folder nor a file", path);
   KERNTRAIL_TRY(std::string text, base::read_file(path, kMaxSuperdscBytes));

@@ -15,6 +15,7 @@
 namespace kerntrail::spyre {
 
 inline constexpr std::size_t kMaxBundleFiles = 100'000;
+inline constexpr std::size_t kMaxBundleBytes = std::size_t{512} << 20;  // of all files that a program runs
 inline constexpr std::string_view kBundleProgram = "bundle.mlir";
 
 // One SuperDSC file. What could not be read has `error` and neither of the others; what was read but cannot be an
@@ -47,8 +48,8 @@ Expected<std::vector<std::string>> read_bundle_program(std::string_view text);
 bool is_bundle(const std::string& path);
 
 // Reads everything; a file that is damaged is an entry with an error. Fails only where there is nothing to read (kIo),
-// no sdsc file is in it (kSchema), or limits are exceeded (kTooLarge).
-Expected<Bundle> read_bundle(const std::string& path);
+// no sdsc file is in it (kSchema), or limits are exceeded (kTooLarge). `max_bytes`: of all files that are run.
+Expected<Bundle> read_bundle(const std::string& path, std::size_t max_bytes = kMaxBundleBytes);
 // The same from memory: `files` are names and texts.
 Bundle bundle_of(std::string name, std::vector<std::pair<std::string, std::string>> files);
 

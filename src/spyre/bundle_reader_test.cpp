@@ -218,5 +218,18 @@ TEST(ReadBundle, KeepsDamagedFilesAsEntries) {
   EXPECT_TRUE(entry_of(replaced("\"209715200\"", "209715200")).spec);
 }
 
+// A program may name one file a hundred thousand times.
+TEST(ReadBundle, HoldsNoMoreThanItsLimit) {
+  const std::string folder = kRoot + "swiglu_decode";
+  std::size_t all = 0;
+  const Bundle whole = read_bundle(folder).value();
+  for (const BundleEntry& entry : whole.entries) all += entry.text.size();
+  EXPECT_TRUE(read_bundle(folder, all));
+  const auto refused = read_bundle(folder, all - 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
+  EXPECT_EQ(refused.error().path, folder);
+}
+
 }  // namespace
 }  // namespace kerntrail::spyre

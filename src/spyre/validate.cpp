@@ -79,7 +79,7 @@ class Validator {
     const Expected<SuperdscContent> content = decode_superdsc(document);
     if (content) {
       validate_content(document, *content, found_);
-    } else if (found_.empty()) {
+    } else if (found_.empty() && content.error().code != ErrorCode::kUnsupported) {  // that is for unjudged_files()
       const std::size_t end = content.error().message.find(' ');
       found_.push_back({"sdsc-shape", content.error().message.substr(end == std::string::npos ? 0 : end + 1),
                         content.error().message.substr(0, end)});

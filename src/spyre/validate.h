@@ -28,6 +28,13 @@ struct BundleFinding {
   Diagnostic found;
 };
 
+// A file of a kind that is not carried (data movements, indirect access): that no rule names it proves little.
+struct Unjudged {
+  std::string file;
+  std::string reason;
+};
+std::vector<Unjudged> unjudged_files(const Bundle& bundle);
+
 // All files, then what only the files together show: order, names, places in memory.
 std::vector<BundleFinding> validate_bundle(const Bundle& bundle);
 

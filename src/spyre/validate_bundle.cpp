@@ -1,10 +1,10 @@
 // What only the files of a bundle together show.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
+#include "spyre/checked.h"
 #include "spyre/layout.h"
 #include "spyre/tensor_part.h"
 #include "spyre/validate.h"
@@ -42,6 +42,8 @@ class BundleRules {
       report(file, "bundle-program", error.message, error.line == 0 ? "" : fmt::format("line {}", error.line));
     } else if (!bundle_.program) {
       report(file, "bundle-program", "it is not there");
+    } else if (bundle_.entries.empty()) {
+      report(file, "bundle-program", "it runs no file");
     }
   }
 
@@ -84,6 +86,32 @@ class BundleRules {
     bool read = false;
   };
 
+  // Buffers that were touched and will be read again, by where they begin.
+  class Alive {
+   public:
+    void keep(const std::string& name, const Tenant& tenant, std::size_t now) {
+      const std::pair key(tenant.begin, name);
+      if (!tenant.read || tenant.last_read <= now) {
+        held_.erase(key);
+        return;
+      }
+      held_.emplace(key, tenant);
+      longest_ = std::max(longest_, tenant.end - tenant.begin);
+    }
+    // The first other one that `written` reaches into.
+    const Tenant* reached_by(const Tenant& written, const std::string& name) const {
+      for (auto at = held_.lower_bound({written.begin - longest_, {}});
+           at != held_.end() && at->first.first < written.end; ++at) {
+        if (at->first.second != name && at->second.end > written.begin) return &at->second;
+      }
+      return nullptr;
+    }
+
+   private:
+    std::map<std::pair<std::int64_t, std::string>, Tenant> held_;
+    std::int64_t longest_ = 0;
+  };
+
   void check_memory() {
     std::map<std::string, Tenant> tenants;
     std::map<std::string, std::vector<std::int64_t>> lx_splits;  // buffer in LX, splits of its dims
@@ -98,22 +126,22 @@ class BundleRules {
         }
         Tenant& tenant = tenants[arg.name];
         tenant.begin = arg.base;
-        tenant.end = arg.base + layout_bytes(arg.layout).value_or(0);
+        tenant.end = checked_add(arg.base, layout_bytes(arg.layout).value_or(0)).value_or(arg.base);
         if (arg.is_input) {
           tenant.last_read = i;
           tenant.read = true;
         }
       }
     }
-    std::set<std::string> alive;  // written or read so far
+    Alive alive;
     for (std::size_t i = 0; i < bundle_.entries.size(); ++i) {
       const BundleEntry& entry = bundle_.entries[i];
       if (!entry.spec) continue;
       for (const TensorArg& arg : entry.spec->args) {
-        if (arg.memory != Memory::kLx) alive.insert(arg.name);
+        if (arg.memory != Memory::kLx) alive.keep(arg.name, tenants.at(arg.name), i);
       }
       const TensorArg& output = entry.spec->args.back();
-      if (output.memory != Memory::kLx) check_overlap(i, output, tenants, alive);
+      if (output.memory != Memory::kLx) check_overlap(i, tenants.at(output.name), output.name, alive);
     }
   }
 
@@ -136,19 +164,13 @@ class BundleRules {
     }
   }
 
-  void check_overlap(std::size_t i, const TensorArg& output, const std::map<std::string, Tenant>& tenants,
-                     const std::set<std::string>& alive) {
-    const Tenant& written = tenants.at(output.name);
-    for (const std::string& name : alive) {
-      const Tenant& other = tenants.at(name);
-      const bool later = other.read && other.last_read > i;
-      if (name == output.name || !later || other.end <= written.begin || written.end <= other.begin) continue;
-      const BundleEntry& reader = bundle_.entries[other.last_read];
-      report(bundle_.entries[i].file, "bundle-overlap",
-             fmt::format("it writes from {} to {}, where {} reads something older", written.begin, written.end,
-                         op_text(other.last_read, reader)));
-      return;
-    }
+  void check_overlap(std::size_t i, const Tenant& written, const std::string& name, const Alive& alive) {
+    const Tenant* other = alive.reached_by(written, name);
+    if (other == nullptr) return;
+    const BundleEntry& reader = bundle_.entries[other->last_read];
+    report(bundle_.entries[i].file, "bundle-overlap",
+           fmt::format("it writes from {} to {}, where {} reads something older", written.begin, written.end,
+                       op_text(other->last_read, reader)));
   }
 
   const Bundle& bundle_;
@@ -158,5 +180,13 @@ class BundleRules {
 }  // namespace
 
 std::vector<BundleFinding> validate_bundle(const Bundle& bundle) { return BundleRules(bundle).run(); }
+
+std::vector<Unjudged> unjudged_files(const Bundle& bundle) {
+  std::vector<Unjudged> out;
+  for (const BundleEntry& entry : bundle.entries) {
+    if (entry.error && entry.error->code == ErrorCode::kUnsupported) out.push_back({entry.file, entry.error->message});
+  }
+  return out;
+}
 
 }  // namespace kerntrail::spyre

@@ -12,6 +12,8 @@ namespace {
 
 using testing::Outcome;
 
+namespace fs = std::filesystem;
+
 class BundleCli : public testing::Cli {
  protected:
   static std::string data(const std::string& name) {
@@ -138,6 +140,38 @@ TEST_F(BundleCli, WhatCannotBeReadIsSaidWithItsPlace) {
   EXPECT_EQ(run({"info", capture(), "--format", "specs"}).exit, 2);
   EXPECT_EQ(run({"info", data("adds_then_matmul_512"), "--format", "json"}).exit, 2) << "two bundles";
   EXPECT_EQ(run({"info", data("adds_then_matmul_512")}).exit, 0);
+}
+
+TEST_F(BundleCli, WhatWasNotJudgedIsNotCalledSound) {
+  ASSERT_TRUE(base::write_file(path("moves") + "/sdsc_0.json", R"({"0_copy": {"dataOpdscs_": [{}]}})"));
+  ASSERT_TRUE(base::write_file(path("moves") + "/bundle.mlir",
+                               "module {\n\tfunc.func @sdsc_bundle() {\n"
+                               "\t\tsdscbundle.sdsc_execute () {sdsc_filename=\"sdsc_0.json\"}\n\t\treturn\n\t}\n}\n"));
+  const Outcome moves = run({"validate", path("moves")});
+  EXPECT_EQ(moves.exit, 3) << moves.out;
+  EXPECT_NE(moves.out.find("sdsc_0.json: not judged in full: 0_copy moves data only"), std::string::npos) << moves.out;
+  EXPECT_NE(moves.out.find("every rule that was checked is kept; 1 not judged in full"), std::string::npos);
+  const auto json = base::Json::parse(run({"validate", path("moves"), "--format", "json"}).out);
+  ASSERT_TRUE(json);
+  EXPECT_FALSE((*json)["sound"].as_bool(true));
+  EXPECT_EQ((*json)["unjudged"].as_array().at(0)["file"].as_string(), "sdsc_0.json");
+  // A program that runs nothing computes nothing right.
+  ASSERT_TRUE(
+      base::write_file(path("none") + "/bundle.mlir", "module {\n\tfunc.func @sdsc_bundle() {\n\t\treturn\n\t}\n}\n"));
+  const Outcome none = run({"validate", path("none"), "--execute"});
+  EXPECT_EQ(none.exit, 1) << none.out;
+  EXPECT_NE(none.out.find("bundle.mlir: it runs no file [bundle-program]"), std::string::npos) << none.out;
+}
+
+TEST_F(BundleCli, FoldersAreToldApart) {
+  EXPECT_NE(run({"report", data("swiglu_decode") + "/"}).out.find("# Audit: `swiglu_decode`"), std::string::npos);
+  fs::create_directories(path("bare"));
+  for (const char* verb : {"info", "validate", "report"}) {
+    const Outcome bare = run({verb, path("bare")});
+    EXPECT_EQ(bare.exit, 3) << verb;
+    EXPECT_NE(bare.err.find("is a folder, neither a capture nor one with Spyre bundles"), std::string::npos)
+        << bare.err;
+  }
 }
 
 }  // namespace
