@@ -7,6 +7,7 @@
 #include "model/replay.h"
 #include "spyre/bundle_reader.h"
 #include "spyre/file_fields.h"
+#include "spyre/op_spec.h"
 
 namespace kerntrail::read {
 namespace {
@@ -122,6 +123,11 @@ class Writer {
     if (value.is_null()) {
       Observation out;
       out.state = State::kEmpty;
+      return out;
+    }
+    if (!spyre::handle_from_json(value)) {  // what stands there leads nowhere
+      Observation out;
+      out.state = State::kUnreadable;
       return out;
     }
     Observation out = json(value);

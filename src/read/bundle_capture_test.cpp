@@ -83,6 +83,24 @@ TEST_F(BundleCapture, AHandleLeadsToItsLine) {
   EXPECT_EQ(capture->text_of(files[1], "fields_found", last), "[]") << "there, but empty";
 }
 
+TEST_F(BundleCapture, AHandleThatCannotBeReadIsNoHandle) {
+  write("sdsc_0.json", R"({"debug_handle_":{"id":7,"source":[1]},"0_add":{}})");
+  write("sdsc_1.json",
+        R"({"1_add":{"debug_handle_":{"id":"7","source":{"file":"model.py","start_line":-5,"start_col":0},)"
+        R"("aten_op":null,"ir_chain":[],"fused_from":[]}}})");
+  const auto capture = read_bundle_capture(folder_.string(), "test");
+  ASSERT_TRUE(capture) << capture.error().text();
+  const AttrId handle = capture->find_attr("debug_handle").value();
+  const auto last = id_at<SnapshotId>(capture->snapshots.size() - 1);
+  for (std::size_t i = 0; i < capture->units.size(); ++i) {
+    if (capture->units[i].kind != UnitKind::kBundleFile) continue;
+    const Observation* seen = capture->at(id_at<UnitId>(i), handle, last);
+    ASSERT_NE(seen, nullptr);
+    EXPECT_EQ(seen->state, State::kUnreadable);
+    EXPECT_FALSE(has(seen->loc));
+  }
+}
+
 TEST_F(BundleCapture, DamagedFilesAreUnitsWithTheirError) {
   write("sdsc_0.json", R"({"0_add":)");
   write("sdsc_1.json", "\x01\x02");

@@ -142,8 +142,15 @@ Expected<Memory> memory_from_name(std::string_view text) {
   return fail(ErrorCode::kSchema, fmt::format("memory \"{}\" is none of hbm, lx, pool", text));
 }
 
-Expected<TensorArg> argument_from_json(const Json& json, std::string what) {
-  Fields fields(json, std::move(what));
+// The value, or its error with what was being read.
+template <class T>
+Expected<T> placed(Expected<T> value, const std::string& what) {
+  if (!value) value.error().message = fmt::format("{}: {}", what, value.error().message);
+  return value;
+}
+
+Expected<TensorArg> argument_from_json(const Json& json, const std::string& what) {
+  Fields fields(json, what);
   TensorArg arg;
   arg.is_input = fields.boolean("is_input");
   arg.arg_index = fields.integer("arg_index", -1);
@@ -158,8 +165,8 @@ Expected<TensorArg> argument_from_json(const Json& json, std::string what) {
   const std::string memory = fields.text("memory");
   arg.base = fields.integer("base", 0);
   KERNTRAIL_CHECK(fields.done());
-  KERNTRAIL_TRY(arg.dtype, dtype_from_name(dtype));
-  KERNTRAIL_TRY(arg.memory, memory_from_name(memory));
+  KERNTRAIL_TRY(arg.dtype, placed(dtype_from_name(dtype), what));
+  KERNTRAIL_TRY(arg.memory, placed(memory_from_name(memory), what));
   return arg;
 }
 
@@ -189,11 +196,11 @@ Expected<OpSpec> spec_from_json(const Json& json, std::string what) {
     spec.iteration_space.push_back(std::move(parsed));
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
-    KERNTRAIL_TRY(TensorArg parsed, argument_from_json(args[i], fmt::format("{}, argument {},", what, i)));
+    KERNTRAIL_TRY(TensorArg parsed, argument_from_json(args[i], fmt::format("{}, argument {}", what, i)));
     spec.args.push_back(std::move(parsed));
   }
   if (!handle->is_null()) {
-    KERNTRAIL_TRY(spec.debug_handle, handle_from_json(*handle));
+    KERNTRAIL_TRY(spec.debug_handle, placed(handle_from_json(*handle), what));
   }
   return spec;
 }

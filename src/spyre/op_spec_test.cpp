@@ -124,9 +124,9 @@ TEST(HandleJson, EndsWithTheHistoryWhereThereIsOne) {
 }
 
 TEST(HandleJson, RefusesHistoriesThatAreNone) {
-  for (const char* text : {R"({})", R"([1])", R"([{"kind":"fusion","pass_name":"p"}])",
-                           R"([{"kind":1,"pass_name":"p","reason":null}])",
-                           R"([{"kind":"fusion","pass_name":"p","reason":3}])"}) {
+  for (const char* text :
+       {R"({})", R"([1])", R"([{"kind":"fusion","pass_name":"p"}])", R"([{"kind":1,"pass_name":"p","reason":null}])",
+        R"([{"kind":"fusion","pass_name":"p","reason":3}])"}) {
     Json json = handle_to_json({});
     json.set("transform_history", Json::parse(text).value());
     EXPECT_EQ(handle_from_json(json).error().code, ErrorCode::kSchema) << text;
@@ -246,6 +246,25 @@ TEST(DTypes, AreFoundByTheirNames) {
   EXPECT_EQ(device_format(DType::kBool), "SEN169_FP16");
   EXPECT_EQ(dtype_size(DType::kBool), 1U);
   EXPECT_EQ(device_element_size(DType::kInt64), 4U);
+}
+
+TEST(ParseOpSpecs, EveryRefusalNamesItsPlace) {
+  OpSpec spec = testing::pointwise(
+      "add", {64},
+      {testing::tensor("x", 0, {64}, "c0"), testing::tensor("y", 1, {64}, "c0"), testing::tensor("z", 2, {64}, "c0")});
+  spec.debug_handle = DebugHandle{};
+  const std::string good = print_op_specs({spec, spec});
+  const auto refusal = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.rfind(from), from.size(), to);  // in the second OpSpec, in its last argument
+    const auto parsed = parse_op_specs(text);
+    return parsed ? std::string("accepted") : parsed.error().message;
+  };
+  const std::string argument = "OpSpec 1, argument 2";
+  EXPECT_EQ(refusal("\"float16\"", "\"float7\"").rfind(argument + ": element type 'float7'", 0), 0U);
+  EXPECT_EQ(refusal("\"hbm\"", "\"disk\"").rfind(argument + ": memory \"disk\"", 0), 0U);
+  EXPECT_EQ(refusal("\"is_input\"", "\"is_inptu\""), argument + " has no \"is_input\"");
+  EXPECT_EQ(refusal("\"id\":\"0\"", "\"id\":\"-1\"").rfind("OpSpec 1: a debug handle's id", 0), 0U);
 }
 
 }  // namespace

@@ -163,6 +163,26 @@ TEST_F(BundleCli, WhatWasNotJudgedIsNotCalledSound) {
   EXPECT_NE(none.out.find("bundle.mlir: it runs no file [bundle-program]"), std::string::npos) << none.out;
 }
 
+TEST_F(BundleCli, ConstantsAreShownAsTheNumbersTheyAre) {
+  const auto argument = [](const std::string& name, int number) {
+    return R"({"is_input":)" + std::string(number == 0 ? "true" : "false") + R"(,"arg_index":)" +
+           std::to_string(number) + R"(,"name":")" + name +
+           R"(","dtype":"float16","host_size":[64],"host_stride":[1],"index":"c0","device_size":[],"stride_map":[],)"
+           R"("device_coordinates":[],"memory":"hbm","base":0})";
+  };
+  ASSERT_TRUE(
+      base::write_file(path("clip.json"), R"([{"op":"clip","is_reduction":false,"iteration_space":[["c0",64,1]],)"
+                                          R"("args":[)" +
+                                              argument("x", 0) + "," + argument("y", 1) +
+                                              R"(],"op_info":{"constants":{"clipMin":-1.5,"clipMax":6.0}},)"
+                                              R"("tiled_symbols":[],"symbolic_dim_bounds":{},"debug_handle":null}])"));
+  ASSERT_EQ(run({"emit", path("clip.json"), "-o", path("clip")}).exit, 0);
+  const Outcome info = run({"info", path("clip")});
+  EXPECT_NE(info.out.find("clipMin = -1.5 (encoded "), std::string::npos) << info.out;
+  EXPECT_NE(info.out.find("clipMax = 6.0 (encoded "), std::string::npos) << info.out;
+  EXPECT_EQ(run({"validate", path("clip")}).exit, 0);
+}
+
 TEST_F(BundleCli, FoldersAreToldApart) {
   EXPECT_NE(run({"report", data("swiglu_decode") + "/"}).out.find("# Audit: `swiglu_decode`"), std::string::npos);
   fs::create_directories(path("bare"));
