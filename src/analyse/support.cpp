@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -136,17 +137,22 @@ void SupportFinder::find_regions(CompileId compile) {
 }
 
 void SupportFinder::find_region_workers() {
+  std::map<std::string_view, std::vector<UnitId>> by_path;  // there are many nodes and few sub-graphs
   for (const auto& [unit, node] : nodes_) {
-    if (path_of(unit).empty() || witness_.workers(unit).empty()) continue;
-    for (const auto& [holder, regions] : regions_) {
-      if (!within(path_of(unit), regions)) continue;
-      auto& workers = region_workers_[holder];
-      workers.insert(workers.end(), witness_.workers(unit).begin(), witness_.workers(unit).end());
-    }
+    const std::vector<UnitId>& workers = witness_.workers(unit);
+    if (path_of(unit).empty() || workers.empty()) continue;
+    auto& all = by_path[path_of(unit)];
+    all.insert(all.end(), workers.begin(), workers.end());
   }
-  for (auto& [holder, workers] : region_workers_) {
+  for (const auto& [holder, regions] : regions_) {
+    std::vector<UnitId> workers;
+    for (const auto& [path, all] : by_path) {
+      if (within(path, regions)) workers.insert(workers.end(), all.begin(), all.end());
+    }
+    if (workers.empty()) continue;
     std::sort(workers.begin(), workers.end());
     workers.erase(std::unique(workers.begin(), workers.end()), workers.end());
+    region_workers_[holder] = std::move(workers);
     enclosing_.push_back(holder);
   }
   std::sort(enclosing_.begin(), enclosing_.end());
