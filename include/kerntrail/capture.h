@@ -46,10 +46,10 @@ constexpr Id id_at(std::size_t i) {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// Who wrote the capture and the settings that change provenance (level, caches, backend, metadata rule, ...).
 // Run setting `level` of a capture that was read from the files of a bundle, not recorded from a compile.
 inline constexpr std::string_view kFilesLevel = "files";
 
+// Who wrote the capture and the settings that change provenance (level, caches, backend, metadata rule, ...).
 struct RunInfo {
   int format_version = kFormatVersion;
   std::string tool;

@@ -18,16 +18,13 @@ constexpr int kWorse = 1;
 
 constexpr std::string_view kDescription =
     "Compares two captures of one program, although names, counts and fusion changed: which provenance fields and\n"
-    "which links from source lines to kernels were lost or gained, which drops are new, fixed or moved, whether "
-    "claims\n"
-    "became truer; each charged to a pass, or to the one setting that differs. Units are matched by structure, "
-    "lineage\n"
-    "and the text of their source lines; what can't be told apart is kept apart. Refuses (exit status 4) captures "
-    "that\n"
-    "can't be compared: another provenance level, capture level, cache state or back end, one that is not whole, or\n"
-    "another model, which is one that shares less than half of the nodes that enter the compiler, or neither a file "
-    "nor\n"
-    "half of the lines: a model with a layer more is compared.";
+    "links from source lines to kernels were lost or gained, which drops are new, fixed or moved, whether claims\n"
+    "became truer; each charged to a pass, or to the one setting that differs. Units are matched by structure,\n"
+    "lineage and the text of their source lines; what can't be told apart is kept apart.\n"
+    "Refuses (exit status 4) captures that can't be compared: another provenance level, capture level, cache\n"
+    "state or back end, one that is not whole, or another model, which is one that shares less than half of the\n"
+    "nodes that enter the compiler, or neither a file nor half of the lines. A model with a layer more is\n"
+    "compared.";
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  kerntrail record -o old.ndjson train.py          before a change: of torch, of a pass, of a setting\n"

@@ -19,10 +19,9 @@ using render::visible;
 constexpr std::string_view kDescription =
     "Says what a capture holds: who wrote it and with which settings, its compiles and their stages with the number\n"
     "of units, hooks that were not installed or failed, and what was not observed.\n\n"
-    "Of a Spyre bundle (a folder with sdsc_*.json and bundle.mlir, a folder of such folders, or one such file): its\n"
-    "operations in order, with dims, splits over the cores, tensors and where they lie, constants, and the handle "
-    "that\n"
-    "leads back to source. No device and no capture is needed.";
+    "Of a Spyre bundle (a folder with sdsc_*.json and bundle.mlir, a folder of such folders, or one such file):\n"
+    "its operations in order, with dims, splits over the cores, tensors and where they lie, constants, and the\n"
+    "handle that leads back to source. No device and no capture is needed.";
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  kerntrail info run.ndjson\n"

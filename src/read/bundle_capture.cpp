@@ -30,8 +30,7 @@ constexpr struct {
                 {"origins", ValueType::kRefs, "IR", "ir_pre_pass"},
                 {"origin_node", ValueType::kRef, "IR", "ir_pre_pass"},
                 {"traceback", ValueType::kText, "IR", "ir_pre_pass"},
-                {"get_stack_traces", ValueType::kJson, "IR", "ir_pre_pass"},
-                {"debug_handle", ValueType::kHandle, "Spyre", "op_spec"}};
+                {"get_stack_traces", ValueType::kJson, "IR", "ir_pre_pass"}};
 
 // The folder's own name, also where it is asked for as "x/" or ".".
 std::string name_of(const std::string& path) {

@@ -59,8 +59,6 @@ class Compiled {
     UnitId of = UnitId::kNone;  // what it was made of
   };
 
-  // What both twins read: the node before them.
-  static std::size_t in_use(std::size_t nodes, int twin) { return nodes - 1 - static_cast<std::size_t>(twin); }
   static std::size_t draw(std::mt19937_64& from, std::size_t below) { return static_cast<std::size_t>(from() % below); }
 
   // Layers of one shape on one line of a loop, as models have them, and some that differ.
@@ -83,8 +81,9 @@ class Compiled {
                         {in}});
       if (draw(program_, 2) == 0) nodes_.push_back({UnitId::kNone, "add", "x = x + skip", "", line + 2, {in, in + 1}});
     }
+    const std::size_t last = nodes_.size() - 1;  // both twins read it
     for (int twin = 0; variant_.twins && twin < 2; ++twin)
-      nodes_.push_back({UnitId::kNone, "check", "check(x)", "", 90, {in_use(nodes_.size(), twin)}});
+      nodes_.push_back({UnitId::kNone, "check", "check(x)", "", 90, {last}});
     show("fx_pre_grad", pre_, nodes_, false);
   }
 
