@@ -79,7 +79,7 @@ struct AnalysisSection {
 };
 
 struct Analysis {
-  Report report;  // its tables are quoted
+  Report report;  // its tables, kernels and losses are quoted; matrix, lineage and verification stay empty
   std::vector<AnalysisSection> sections;  // one a section of the report that was observed
   std::vector<Caveat> caveats;  // of the run
 };

@@ -7,11 +7,13 @@
 #include <map>
 #include <set>
 
+#include "analyse/caveats.h"
+#include "analyse/edges.h"
+#include "analyse/field_origins.h"
+#include "analyse/frequency.h"
 #include "analyse/pass_index.h"
 #include "analyse/pipeline.h"
-#include "analyse/survival.h"
-#include "analyse/values.h"
-#include "base/strings.h"
+#include "analyse/report_parts.h"
 
 namespace kerntrail {
 namespace analyse {
@@ -19,20 +21,6 @@ namespace {
 
 constexpr std::size_t kNames = 6;
 constexpr std::array<std::string_view, 3> kCarriers{"origins", "origin_node", "traceback"};
-
-template <class Map>
-std::vector<std::pair<std::string, std::size_t>> by_frequency(const Map& counts) {
-  std::vector<std::pair<std::string, std::size_t>> out(counts.begin(), counts.end());
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  return out;
-}
-
-std::string setting(const Settings& settings, std::string_view key) {
-  for (const auto& [name, value] : settings) {
-    if (name == key) return value;
-  }
-  return {};
-}
 
 class Analyst {
  public:
@@ -46,103 +34,14 @@ class Analyst {
   AnalysisSection build() {
     out_.compile = section_.compile;
     out_.direction = section_.direction;
-    for (AttrId field : tracked_attrs(capture_, pipeline_)) out_.fields.push_back(field_origin(field));
+    out_.fields = field_origins(capture_, passes_, pipeline_);
     add_flow();
     add_derivable();
-    add_caveats();
+    out_.caveats = section_caveats(capture_, out_);
     return std::move(out_);
   }
 
  private:
-  // --- how values come about
-  FieldOrigin field_origin(AttrId field) {
-    const AttrKind& kind = capture_.attr_kinds[index(field)];
-    FieldOrigin out;
-    out.field = kind.name;
-    out.layer = kind.layer;
-    out.derived = kind.name == "get_stack_traces";
-    std::map<std::string, std::size_t> types, makers;
-    std::set<UnitId> done;
-    for (const Column& column : pipeline_.columns) {
-      FieldOrigin::At at{column.key, column.title, 0, column.units.size(), 0};
-      for (const ColumnUnit& unit : column.units) {
-        const Observation* seen = capture_.at(unit.unit, field, unit.snapshot);
-        if (seen == nullptr || seen->state == State::kNoSlot) continue;
-        ++at.slots;
-        if (seen->state != State::kPresent) continue;
-        ++at.present;
-        if (done.insert(unit.unit).second) count_value(kind, field, unit, *seen, out, types, makers);
-      }
-      if (at.slots > 0) out.stages.push_back(at);
-      if (at.present > 0 && out.first_stage.empty()) out.first_stage = column.title;
-    }
-    out.types = by_frequency(types);
-    for (auto& [maker, times] : by_frequency(makers)) out.makers.push_back(maker);
-    return out;
-  }
-
-  void count_value(const AttrKind& kind, AttrId field, const ColumnUnit& unit, const Observation& seen,
-                   FieldOrigin& out, std::map<std::string, std::size_t>& types,
-                   std::map<std::string, std::size_t>& makers) {
-    if (has(seen.python_type)) ++types[std::string(capture_.text(seen.python_type))];
-    if (out.derived) return;
-    const Observation* first = nullptr;
-    SnapshotId since = SnapshotId::kNone;
-    capture_.each_version(unit.unit, field, [&](SnapshotId at, const Observation& value) {
-      if (first != nullptr || value.state != State::kPresent) return;
-      first = &value;
-      since = at;
-    });
-    const SnapshotId born = passes_.first_seen(unit.unit);
-    const bool in_first_graph = !pipeline_.columns.empty() && pipeline_.columns.front().holds(unit.unit);
-    const ChargedBirth birth = passes_.charged(unit.unit);
-    if (has(born) && since > born) {
-      ++out.written;
-      ++makers[maker_of(capture_.snapshots[index(since)].pass, since)];
-      return;
-    }
-    if (in_first_graph && birth.sources.empty()) {
-      ++out.traced;
-      return;
-    }
-    // A backward node stands beside its forward nodes: autograd hands their values on.
-    std::vector<UnitId> sources = birth.sources;
-    for (std::uint32_t i : passes_.births_of(unit.unit))
-      sources.insert(sources.end(), capture_.births[i].sources.begin(), capture_.births[i].sources.end());
-    const bool copied = std::any_of(sources.begin(), sources.end(), [&](UnitId source) {
-      bool same = false;
-      capture_.each_version(source, field, [&](SnapshotId, const Observation& value) {
-        same = same || (value.state == State::kPresent && first != nullptr &&
-                        kept_of(capture_, kind.type, value, *first) == Kept::kAll);
-      });
-      return same;
-    });
-    if (copied) {
-      ++out.copied;
-      return;
-    }
-    ++out.generated;
-    ++makers[birth.birth != nullptr && has(birth.birth->pass) ? maker_of(birth.birth->pass, since)
-                                                              : "into " + stage_of(born)];
-  }
-
-  std::string maker_of(PassId pass, SnapshotId look) const {
-    if (!has(pass)) return "before " + stage_of(look);
-    const Pass& one = capture_.passes[index(pass)];
-    return one.kind == PassKind::kGap ? "no pass: " + one.name : one.name;
-  }
-
-  std::string stage_of(SnapshotId look) const {
-    if (has(look) && has(capture_.snapshots[index(look)].stage))
-      return capture_.stages[index(capture_.snapshots[index(look)].stage)].title;
-    for (std::size_t i = has(look) ? index(look) : capture_.snapshots.size(); i < capture_.snapshots.size(); ++i) {
-      const Snapshot& later = capture_.snapshots[i];
-      if (has(later.stage) && capture_.graphs[index(later.graph)].compile == section_.compile)
-        return capture_.stages[index(later.stage)].title;
-    }
-    return "a later stage";
-  }
-
   // --- flow
   void add_flow() {
     const Column* before = nullptr;
@@ -312,67 +211,6 @@ class Analyst {
     return contradicted;
   }
 
-  // --- what is true of this run only
-  void caveat(std::string code, std::string text) { out_.caveats.push_back({std::move(code), std::move(text)}); }
-
-  void add_caveats() {
-    const FieldOrigin* origins = nullptr;
-    for (const FieldOrigin& field : out_.fields) {
-      if (field.field == "origins") origins = &field;
-      const bool slots =
-          std::any_of(field.stages.begin(), field.stages.end(), [](const auto& at) { return at.slots > 0; });
-      if (slots && field.first_stage.empty())
-        caveat("unused-slot",
-               fmt::format("{} is a slot that nothing fills: it is there at {}, and holds nothing on any "
-                           "unit of any stage",
-                           field.field, field.stages.front().title));
-    }
-    partial_fields();
-    if (origins != nullptr) compare_origin_node(*origins);
-    for (const FlowStage& stage : out_.flow) {
-      const bool ir = stage.key == "ir_post_pass" && stage.fresh > 0;
-      if (ir)
-        caveat("count-depends-on-schedule",
-               fmt::format("{} of the {} {}s of {} were inserted by passes over the IR: a test should ask that every "
-                           "one carries origins, never for a number of them",
-                           stage.fresh, stage.units, stage.noun, stage.title));
-    }
-  }
-
-  void partial_fields() {
-    for (const FieldOrigin& field : out_.fields) {
-      if (field.field != "from_node") continue;
-      for (const FieldOrigin::At& at : field.stages) {
-        if (at.stage != "fx_post_grad" || at.present == at.units) continue;
-        caveat(
-            "from-node-depends-on-run",
-            fmt::format("from_node is there on {} of {} {}s of {} at torch's provenance level {}: it depends on how a "
-                        "node was made and on that setting, so a tool must not count on it",
-                        at.present, at.units, "node", at.title, level()));
-      }
-    }
-  }
-
-  std::string level() const {
-    const std::string value = setting(capture_.run.settings, "provenance_level");
-    return value.empty() ? "(not recorded)" : value;
-  }
-
-  void compare_origin_node(const FieldOrigin& origins) {
-    for (const FieldOrigin& field : out_.fields) {
-      if (field.field != "origin_node") continue;
-      for (const FieldOrigin::At& at : field.stages) {
-        const auto all = std::find_if(origins.stages.begin(), origins.stages.end(),
-                                      [&](const auto& other) { return other.stage == at.stage; });
-        if (all == origins.stages.end() || at.present >= all->present) continue;
-        caveat("origin-node-is-optional",
-               fmt::format("origin_node is there on {} of {} units of {}, origins on {}: origins holds all that "
-                           "origin_node could name",
-                           at.present, at.units, at.title, all->present));
-      }
-    }
-  }
-
   const Capture& capture_;
   const PassIndex& passes_;
   const ReportSection& section_;
@@ -381,41 +219,6 @@ class Analyst {
   AnalysisSection out_;
 };
 
-void add_run_caveats(const Capture& capture, const Report& report, Analysis& out) {
-  const auto say = [&](std::string code, std::string text) {
-    out.caveats.push_back({std::move(code), std::move(text)});
-  };
-  if (report.torn) say("torn", "The capture has no end record: what came after is not in it");
-  if (report.partial) say("partial", "Something was lost while the capture was made; its notes say what");
-  const std::string level = setting(capture.run.settings, "level");
-  if (level == kFilesLevel) {
-    say("files-only",
-        "Only the files of a bundle were read: no compile was watched, so nothing is known of earlier stages, and "
-        "nothing can be called lost");
-    return;
-  }
-  if (capture.passes.empty() && !capture.compiles.empty())
-    say("no-passes",
-        "No passes are in it (recorded at level borders?): losses are placed between stages, and nothing is known of "
-        "which pass made what");
-  if (level != "truth" && !level.empty())
-    say("no-witness",
-        fmt::format("Nothing was witnessed (level {}): what the compiler says of its IR and kernels is its "
-                    "own word",
-                    level));
-  if (setting(capture.run.settings, "force_disable_caches") == "False")
-    say("caches-on", "Inductor's caches were on: compiles served from them were not observed");
-  for (const ReportSection& section : report.sections) {
-    if (!section.observed)
-      say("not-observed",
-          fmt::format("Compile {} was not observed: nothing is said of it", compile_name(section.compile)));
-  }
-  for (const HookSummary& hook : report.hooks) {
-    if (hook.value.rfind("error:", 0) == 0)
-      say("hook-failed", fmt::format("Hook {} failed while it watched ({})", hook.name, hook.value));
-  }
-}
-
 }  // namespace
 }  // namespace analyse
 
@@ -423,19 +226,14 @@ Expected<Analysis> make_analysis(const Capture& capture, const ReportOptions& op
   Analysis out;
   ReportOptions whole = options;
   if (whole.analysis.stages.empty()) whole.analysis.stages = {"all"};
-  KERNTRAIL_TRY(out.report, make_report(capture, whole));
-  // A kernel that is seen as its bundle files is no stage to lose anything at.
-  KERNTRAIL_TRY(auto lost, drops(capture, {options.analysis, {}}));
-  for (ReportSection& section : out.report.sections) {
-    for (Drops& one : lost) {
-      if (one.compile == section.compile && one.direction == section.direction) section.drops = std::move(one);
-    }
-  }
+  // A kernel that is seen as its bundle files has a table, and is no stage to lose anything at.
+  const analyse::ReportParts quoted{false, false, false, options.analysis.stages};
+  KERNTRAIL_TRY(out.report, analyse::report_of(capture, whole, quoted));
   const analyse::PassIndex passes(capture);
   for (const ReportSection& section : out.report.sections) {
     if (section.observed) out.sections.push_back(analyse::Analyst(capture, passes, section).build());
   }
-  analyse::add_run_caveats(capture, out.report, out);
+  out.caveats = analyse::run_caveats(capture, out.report);
   return out;
 }
 

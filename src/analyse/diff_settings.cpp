@@ -7,6 +7,7 @@
 
 #include "analyse/match_nodes.h"
 #include "analyse/pipeline.h"
+#include "analyse/settings.h"
 #include "base/strings.h"
 #include "kerntrail/diff.h"
 
@@ -38,10 +39,7 @@ constexpr SettingRow kSettings[] = {
 constexpr double kSameModel = 0.5;
 
 std::string setting(const Capture& capture, std::string_view name) {
-  for (const auto& [key, value] : capture.run.settings) {
-    if (key == name) return value;
-  }
-  return {};
+  return std::string(analyse::setting(capture.run.settings, name));
 }
 
 Role role_of(std::string_view name) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analyse/pass_path.h"
+
 namespace kerntrail {
 
 std::string place_text(const Capture& capture, LocId loc) {
@@ -73,27 +75,12 @@ std::string SiteTable::stage_key(SnapshotId look) const {
   return capture_.stages[index(capture_.snapshots[index(look)].stage)].key;
 }
 
-// "pass_pattern_0 / pattern_matcher": passes nest, and the innermost name alone may be that of a tool.
-std::string SiteTable::path_of(PassId id) const {
-  constexpr int kMaxDepth = 64;
-  const Pass& pass = capture_.passes[index(id)];
-  std::string out = pass.name;
-  if (pass.kind != PassKind::kPass) return out;
-  PassId parent = pass.parent;
-  for (int depth = 0; has(parent) && depth < kMaxDepth; ++depth) {
-    const Pass& around = capture_.passes[index(parent)];
-    if (around.kind == PassKind::kPass && !around.name.empty()) out = around.name + " / " + out;
-    parent = around.parent;
-  }
-  return out;
-}
-
 DropSite SiteTable::in_pass(PassId id) const {
   const Pass& pass = capture_.passes[index(id)];
   DropSite site;
   site.kind = pass.kind == PassKind::kGap ? SiteKind::kGap : SiteKind::kPass;
   site.pass = id;
-  site.title = path_of(id);
+  site.title = pass.kind == PassKind::kPass ? path_text(capture_, id) : pass.name;
   site.subsystem = pass.subsystem;
   site.line = pass.loc;
   site.chain = pass.loc;

@@ -30,7 +30,6 @@ class SiteTable {
  private:
   using Key = std::tuple<SiteKind, PassId, std::string, LocId, std::string, std::string, std::string>;
   std::uint32_t add(DropSite site);
-  std::string path_of(PassId id) const;
   DropSite in_pass(PassId pass) const;
   std::string stage_key(SnapshotId look) const;
 

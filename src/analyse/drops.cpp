@@ -13,6 +13,8 @@
 #include "analyse/drop_finder.h"
 #include "analyse/fates.h"
 #include "analyse/observer_rules.h"
+#include "analyse/pass_path.h"
+#include "analyse/settings.h"
 #include "analyse/survival.h"
 #include "base/parallel.h"
 
@@ -50,9 +52,7 @@ CaptureState capture_state(const Capture& capture) {
   CaptureState result;
   result.torn = !capture.end.has_value();
   result.partial = capture.end.has_value() && !capture.end->complete;
-  for (const auto& [key, value] : capture.run.settings) {
-    if (key == "level") result.level = value;
-  }
+  result.level = analyse::setting(capture.run.settings, "level");
   for (const Note& note : capture.notes) {
     if (note.code == "torn-capture") result.torn_note = note.text;
   }

@@ -7,23 +7,15 @@
 #include <set>
 #include <tuple>
 
-#include "analyse/handles.h"
+#include "analyse/explain_ends.h"
+#include "analyse/explain_subjects.h"
 #include "analyse/pipeline.h"
 #include "analyse/rules.h"
-#include "analyse/support.h"
-#include "base/strings.h"
 #include "kerntrail/drops.h"
 
 namespace kerntrail {
 namespace analyse {
 namespace {
-
-std::string_view meaning_of(std::string_view axis, std::string_view id) {
-  for (const Rule& rule : rules()) {
-    if (rule.axis == axis && rule.id == id) return rule.meaning;
-  }
-  return {};
-}
 
 // The fields that lead a unit of a layer on to the stage above it, the best first.
 std::vector<std::string_view> leading_fields(const Capture& capture, UnitId unit) {
@@ -39,10 +31,10 @@ std::vector<std::string_view> leading_fields(const Capture& capture, UnitId unit
 class Explainer {
  public:
   Explainer(const Capture& capture, const Lineage& lineage, const std::vector<Drops>& drops)
-      : capture_(capture), lineage_(lineage) {
-    for (const Drops& one : drops) {
-      if (one.compile == lineage.compile) drops_.push_back(&one);
-    }
+      : capture_(capture),
+        lineage_(lineage),
+        drops_(of_compile(drops, lineage.compile)),
+        ends_of_(capture, lineage, drops_) {
     into_.resize(lineage.nodes.size());
     out_.resize(lineage.nodes.size());
     for (std::size_t e = 0; e < lineage.edges.size(); ++e) {
@@ -68,13 +60,21 @@ class Explainer {
     out.comes_from = layers(up, own, true);
     out.becomes = layers(down, own, false);
     find_breaks(up, out);
-    find_ends(node.layer == 0 ? down : subject, out);
+    out.ends = ends_of_.among(node.layer == 0 ? down : subject);
     recover(up, out);
     doubts(up, down, out);
     return out;
   }
 
  private:
+  static std::vector<const Drops*> of_compile(const std::vector<Drops>& all, CompileId compile) {
+    std::vector<const Drops*> out;
+    for (const Drops& one : all) {
+      if (one.compile == compile) out.push_back(&one);
+    }
+    return out;
+  }
+
   std::string id_of(std::uint32_t i) const {
     const LineageNode& node = lineage_.nodes[i];
     return has(node.unit) ? unit_name(capture_, node.unit) : fmt::format("{}:{}", node.file, node.line);
@@ -216,71 +216,6 @@ class Explainer {
     }
   }
 
-  // Of the subject or of what a line became: units with nothing below, that are not at the last layer.
-  void find_ends(const std::vector<std::uint32_t>& nodes, Explanation& out) {
-    const std::size_t last = lineage_.layers.size() - 1;
-    for (std::uint32_t i : nodes) {
-      const LineageNode& node = lineage_.nodes[i];
-      if (node.layer == last || !out_[i].empty() || !has(node.unit)) continue;
-      EndedUnit end{node.unit, id_of(i), node.name, lineage_.layers[node.layer].title, {}, {}, {}, {}, {}};
-      for (const Drops* drops : drops_) note_fate(*drops, node.unit, end);
-      end.why = end.fate.empty() ? why_it_ends(node.unit) : std::string(meaning_of("fate", end.fate));
-      out.ends.push_back(std::move(end));
-    }
-  }
-
-  // Where no pass and no border says what became of it.
-  std::string why_it_ends(UnitId unit) const {
-    switch (capture_.units[index(unit)].kind) {
-      case UnitKind::kFxNode: {
-        const auto end = id_at<SnapshotId>(capture_.snapshots.size() - 1);
-        if (is_view(capture_.text_of(unit, "target", end)))
-          return "It computes nothing: what reads it indexes through it, or takes one of several results.";
-        return "No operation names it in its `origins`: it was lowered together with others, or needed no operation.";
-      }
-      case UnitKind::kOperation:
-      case UnitKind::kGroup:
-        return "No kernel was seen to be made of it: the wrapper does it (control flow, an allocation), it is an input "
-               "or a view, or its kernel was not watched.";
-      default: return "Nothing that was recorded was made of it.";
-    }
-  }
-
-  // A pass knows most; a node that a stage of its own layer took over went with that. A node of the graph traced from
-  // source dies with what was interpreted of it.
-  void note_fate(const Drops& drops, UnitId unit, EndedUnit& out) const {
-    for (const StageInterval& interval : drops.intervals) {
-      for (const UnitFate& fate : interval.leavers) {
-        if (fate.unit == unit) take(drops, fate, out);
-      }
-    }
-    fate_in_passes(drops, unit, out);
-    if (!out.fate.empty()) return;
-    for (const Birth& birth : capture_.births) {
-      if (std::find(birth.sources.begin(), birth.sources.end(), unit) != birth.sources.end())
-        fate_in_passes(drops, birth.unit, out);
-    }
-  }
-
-  static void take(const Drops& drops, const UnitFate& fate, EndedUnit& out) {
-    out.fate = fate_name(fate.fate);
-    const auto by = drops.units.find(fate.by);
-    if (by != drops.units.end()) out.by = by->second.name.empty() ? by->second.id : by->second.name;
-  }
-
-  static void fate_in_passes(const Drops& drops, UnitId unit, EndedUnit& out) {
-    for (const PassTally& pass : drops.passes) {
-      for (const UnitFate& fate : pass.leavers) {
-        if (fate.unit != unit) continue;
-        take(drops, fate, out);
-        const auto label = drops.pass_labels.find(pass.pass);
-        if (label == drops.pass_labels.end()) continue;
-        out.pass = label->second.name;
-        out.place = label->second.place;
-      }
-    }
-  }
-
   // Source lines that only derived edges lead to.
   void recover(const std::vector<std::uint32_t>& up, Explanation& out) {
     const std::set<std::uint32_t> way(up.begin(), up.end());
@@ -352,56 +287,10 @@ class Explainer {
   const Capture& capture_;
   const Lineage& lineage_;
   std::vector<const Drops*> drops_;
+  EndFinder ends_of_;
   std::vector<std::vector<std::size_t>> into_, out_;
   std::map<std::pair<UnitId, std::string_view>, Cell> cells_;
 };
-
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// "model.py:25", but not "triton_poi_fused_0:3" or "0": what follows the last colon is a line of a file.
-bool is_place(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  return colon != std::string::npos && colon > 0 && is_number(std::string_view(text).substr(colon + 1)) &&
-         text.find('.') != std::string::npos && text.find('.') < colon;
-}
-
-std::vector<std::uint32_t> with_handle(const Capture& capture, const Lineage& lineage, const std::string& id) {
-  std::vector<std::uint32_t> out;
-  const AttrNames names(capture);
-  if (capture.snapshots.empty()) return out;
-  const auto last = id_at<SnapshotId>(capture.snapshots.size() - 1);
-  for (std::uint32_t i = 0; i < lineage.nodes.size(); ++i) {
-    if (!has(lineage.nodes[i].unit)) continue;
-    const auto handle = read_handle(capture, present(capture, lineage.nodes[i].unit, names["debug_handle"], last));
-    if (handle && handle->id == id) out.push_back(i);
-  }
-  return out;
-}
-
-Expected<std::vector<std::uint32_t>> subjects(const Capture& capture, const Lineage& lineage, const std::string& what) {
-  if (is_number(what)) return with_handle(capture, lineage, what);
-  LineageQuery query;
-  (is_place(what) ? query.line : query.node) = what;
-  return find_nodes(lineage, capture, query);
-}
-
-// The same unit at several layers is one subject; a line is one.
-std::vector<std::vector<std::uint32_t>> grouped(const Lineage& lineage, const std::vector<std::uint32_t>& found) {
-  std::vector<std::vector<std::uint32_t>> out;
-  std::map<UnitId, std::size_t> known;
-  for (std::uint32_t i : found) {
-    const UnitId unit = lineage.nodes[i].unit;
-    const auto [place, fresh] = known.try_emplace(unit, out.size());
-    if (fresh || !has(unit)) {
-      out.push_back({i});
-    } else {
-      out[place->second].push_back(i);
-    }
-  }
-  return out;
-}
 
 // Of a line the units that claim it falsely, of a unit the lines that it claims falsely.
 void add_lines(const Lineage& lineage, const std::vector<std::uint32_t>& subject, const std::vector<Verification>& all,
@@ -429,25 +318,35 @@ void add_lines(const Lineage& lineage, const std::vector<std::uint32_t>& subject
 
 Expected<std::vector<Explanation>> explain(const Capture& capture, const std::string& what,
                                            const AnalysisOptions& options) {
-  AnalysisOptions all_stages = options;
-  if (all_stages.stages.empty()) all_stages.stages = {"all"};
-  KERNTRAIL_TRY(const auto all, lineages(capture, all_stages));
-  DropOptions drop_options;
-  drop_options.analysis.compile = options.compile;
-  KERNTRAIL_TRY(const auto lost, drops(capture, drop_options));
-  const auto verified = verify(capture, {{}, options.compile, false});  // fails where nothing was witnessed
-  std::vector<Explanation> out;
+  AnalysisOptions asked = options;
+  if (asked.stages.empty()) asked.stages = {"all"};
+  const CompileId named = analyse::compile_in(capture, what);
+  if (asked.compile.empty() && has(named)) asked.compile = compile_name(named);
+  KERNTRAIL_TRY(const auto all, lineages(capture, asked));
+  std::vector<std::pair<const Lineage*, std::vector<std::vector<std::uint32_t>>>> found;
   for (const Lineage& lineage : all) {
-    KERNTRAIL_TRY(const auto found, analyse::subjects(capture, lineage, what));
-    if (found.empty()) continue;
-    analyse::Explainer explainer(capture, lineage, lost);
-    for (const auto& subject : analyse::grouped(lineage, found)) {
+    KERNTRAIL_TRY(auto subjects, analyse::subjects_of(capture, lineage, what));
+    if (!subjects.empty()) found.emplace_back(&lineage, std::move(subjects));
+  }
+  if (found.empty())
+    return fail(ErrorCode::kUsage, fmt::format("the capture has no unit, source line or handle \"{}\"", what));
+  // Losses and verdicts cost most: only of the compile that is asked about, where it is one.
+  DropOptions lost_in;
+  lost_in.analysis.compile = found.size() == 1 ? compile_name(found.front().first->compile) : asked.compile;
+  KERNTRAIL_TRY(const auto lost, drops(capture, lost_in));
+  std::vector<Verification> verified;
+  if (std::any_of(found.begin(), found.end(), [](const auto& one) { return one.first->witnessed; })) {
+    if (auto judged = verify(capture, lost_in.analysis)) verified = std::move(*judged);
+  }
+  std::vector<Explanation> out;
+  for (const auto& [lineage, subjects] : found) {
+    analyse::Explainer explainer(capture, *lineage, lost);
+    for (const auto& subject : subjects) {
       out.push_back(explainer.explain(subject));
-      if (verified) analyse::add_lines(lineage, subject, *verified, out.back());
+      analyse::add_lines(*lineage, subject, verified, out.back());
     }
   }
-  if (!out.empty()) return out;
-  return fail(ErrorCode::kUsage, fmt::format("the capture has no unit, source line or handle \"{}\"", what));
+  return out;
 }
 
 }  // namespace kerntrail

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "analyse/gate_measure.h"
+#include "analyse/pass_path.h"
 #include "base/strings.h"
 
 namespace kerntrail::analyse {
@@ -30,7 +31,6 @@ int number(std::string_view text) {
 }  // namespace
 
 bool pass_matches(std::string_view path, std::string_view pattern) {
-  constexpr std::string_view kWithin = " / ";
   for (;;) {
     if (base::matches_pattern(path, pattern)) return true;
     const std::size_t at = path.find(kWithin);

@@ -5,19 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyse/settings.h"
 #include "base/strings.h"
 
 namespace kerntrail::analyse {
 namespace {
 
 constexpr double kEpsilon = 1e-6;  // what writing a ratio down may change
-
-std::string setting(const Settings& settings, std::string_view key) {
-  for (const auto& [name, value] : settings) {
-    if (name == key) return value;
-  }
-  return {};
-}
 
 // "2.13.0+cpu" -> "2.13": patch releases and build marks are comparable.
 std::string release(std::string_view version) {
@@ -38,9 +32,9 @@ std::string backends_of(const Capture& capture, const std::string& compile) {
 
 std::string metadata_of(const Capture& capture) {
   for (const Compile& compile : capture.compiles) {
-    if (const std::string own = setting(compile.attributes, "metadata"); !own.empty()) return own;
+    if (const std::string_view own = setting(compile.attributes, "metadata"); !own.empty()) return std::string(own);
   }
-  return setting(capture.run.settings, "metadata");
+  return std::string(setting(capture.run.settings, "metadata"));
 }
 
 double rounded(double ratio) { return std::floor(ratio * 1e6 + 0.5) / 1e6; }
@@ -57,9 +51,9 @@ std::string percent_text(double ratio) {
 
 Settings gate_key(const Capture& capture, const GateConfig& config, const GateInput& input) {
   Settings key;
-  const auto add = [&](std::string name, std::string value) { key.emplace_back(std::move(name), std::move(value)); };
-  const std::string program = setting(capture.run.settings, "program");
-  add("model", config.name.empty() ? std::string(base::basename(program)) : config.name);
+  const auto add = [&](std::string_view name, std::string_view value) { key.emplace_back(name, value); };
+  const std::string_view program = setting(capture.run.settings, "program");
+  add("model", config.name.empty() ? base::basename(program) : std::string_view(config.name));
   add("backend", backends_of(capture, input.compile));
   add("torch", release(capture.run.torch));
   add("level", setting(capture.run.settings, "level"));
@@ -189,9 +183,9 @@ std::vector<GateMismatch> gate_mismatches(const Capture& capture, const GateConf
   };
   const Settings here = analyse::gate_key(capture, config, input);
   for (const auto& [member, value] : here) {
-    const std::string kept = analyse::setting(there.key, member);
+    const std::string_view kept = analyse::setting(there.key, member);
     const bool unknown = member == "model" && (value.empty() || kept.empty());  // then the files decide
-    if (value != kept && !unknown && !ignored(member)) out.push_back({member, value, kept});
+    if (value != kept && !unknown && !ignored(member)) out.push_back({member, value, std::string(kept)});
   }
   if (ignored("sources") || there.sources.empty()) return out;
   const std::vector<std::string> files = analyse::user_files(capture);

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "analyse/pass_path.h"
 #include "base/json.h"
 #include "base/json_place.h"
 #include "base/strings.h"
@@ -14,7 +15,8 @@
 namespace kerntrail {
 namespace {
 
-constexpr std::size_t kMaxWithin = 8;  // passes named around one; the bound ends what a damaged file may spell
+using analyse::kWithin;
+
 constexpr std::array<std::string_view, 3> kKinds{"synthesises", "removes", "remaps"};
 
 Intent built_in(std::string pass, IntentKind kind, std::string reason) {
@@ -102,8 +104,6 @@ class Reader {
   std::string_view text_;
   std::string path_;
 };
-
-constexpr std::string_view kWithin = " / ";  // between a pass and the one within it, as drops writes it
 
 bool names_part(std::string_view pattern, std::string_view part) {
   if (pattern.empty() || pattern.back() != '*') return pattern == part;
@@ -241,11 +241,8 @@ std::vector<Nameable> nameable(const Capture& capture, const std::vector<Intent>
   std::vector<std::vector<std::uint32_t>> of_pass(capture.passes.size());
   for (std::size_t p = 0; p < capture.passes.size(); ++p) {
     const Pass& pass = capture.passes[p];
-    std::string path;
-    for (std::string_view part : analyse::shown_path(capture, id_at<PassId>(p)))
-      path += (path.empty() ? "" : std::string(kWithin)) + std::string(part);
     if (pass.kind != PassKind::kGap) {
-      paths.add(path);
+      paths.add(analyse::path_text(capture, id_at<PassId>(p)));
       paths.add(pass.name);
     }
     for (std::uint32_t i : names.of(capture, id_at<PassId>(p))) {
@@ -290,20 +287,6 @@ std::vector<IdleIntent> idle_intents(const Capture& capture, const std::vector<I
 }
 
 namespace analyse {
-
-std::vector<std::string_view> shown_path(const Capture& capture, PassId pass) {
-  const std::string_view own = capture.passes[index(pass)].name;
-  std::vector<std::string_view> path{own};
-  // A pass begins after the one around it.
-  PassId inner = pass;
-  for (PassId outer = capture.passes[index(pass)].parent; has(outer) && outer < inner && path.size() <= kMaxWithin;
-       inner = outer, outer = capture.passes[index(outer)].parent) {
-    const Pass& around = capture.passes[index(outer)];
-    if (around.kind == PassKind::kPass && around.name != own) path.push_back(around.name);
-  }
-  std::reverse(path.begin(), path.end());
-  return path;
-}
 
 IntentTable::IntentTable(const Capture& capture, const std::vector<Intent>& callers)
     : capture_(capture), intents_(builtin_intents()), of_pass_(capture.passes.size()) {

@@ -10,10 +10,6 @@
 
 namespace kerntrail::analyse {
 
-// Names of a pass and of the passes around it, outermost first, as drops shows them: stages and gaps around it, and a
-// pass around it of the same name, are left out.
-std::vector<std::string_view> shown_path(const Capture& capture, PassId pass);
-
 class IntentTable {
  public:
   IntentTable(const Capture& capture, const std::vector<Intent>& callers);

@@ -3,12 +3,12 @@
 #include <set>
 
 #include "analyse/pass_index.h"
+#include "analyse/pass_path.h"
 #include "analyse/trusted.h"
 
 namespace kerntrail::analyse {
 namespace {
 
-constexpr int kMaxDepth = 16;   // of nested passes that are spelled
 constexpr int kMaxCopies = 64;  // copies of copies that are followed
 
 // A node that came by copying a graph was made by whatever made the one it copies.
@@ -23,17 +23,6 @@ PassId made_in(const Capture& capture, const PassIndex& passes, UnitId unit) {
   return PassId::kNone;
 }
 
-// Passes nest, and the innermost name alone may be that of a tool ("pattern_matcher").
-std::string path_of(const Capture& capture, PassId id) {
-  std::string out = capture.passes[index(id)].name;
-  PassId above = capture.passes[index(id)].parent;
-  for (int depth = 0; has(above) && depth < kMaxDepth; ++depth, above = capture.passes[index(above)].parent) {
-    const Pass& outer = capture.passes[index(above)];
-    if (outer.kind == PassKind::kPass && !outer.name.empty()) out = outer.name + " / " + out;
-  }
-  return out;
-}
-
 }  // namespace
 
 void name_passes(const Capture& capture, const PassIndex& passes, Lineage& lineage) {
@@ -41,7 +30,7 @@ void name_passes(const Capture& capture, const PassIndex& passes, Lineage& linea
     const UnitId unit = lineage.nodes[edge.to].unit;
     if (!has(unit) || edge.kind == EdgeKind::kSame || capture.units[index(unit)].kind != UnitKind::kFxNode) continue;
     const PassId pass = made_in(capture, passes, unit);
-    if (has(pass)) edge.pass = path_of(capture, pass);
+    if (has(pass)) edge.pass = path_text(capture, pass);
   }
 }
 

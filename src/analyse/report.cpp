@@ -11,11 +11,15 @@
 #include "analyse/edges.h"
 #include "analyse/lineage_builder.h"
 #include "analyse/pipeline.h"
+#include "analyse/report_parts.h"
+#include "analyse/settings.h"
 #include "analyse/survival.h"
 #include "base/strings.h"
 
 namespace kerntrail {
 namespace {
+
+using analyse::setting;
 
 constexpr std::array<std::string_view, 6> kReferenceHooks{"stage2_pre_grad",          "stage2_post_grad",
                                                           "stage3_looplevel_prepass", "stage5_opspec",
@@ -33,17 +37,10 @@ HookSummary summary_of(const HookRecord& hook, std::string name) {
   return result;
 }
 
-std::string setting(const Settings& settings, std::string_view key) {
-  for (const auto& [name, value] : settings) {
-    if (name == key) return value;
-  }
-  return {};
-}
-
 // "examples/mlp.py" -> "mlp"
 std::string script_name(const Capture& capture) {
   for (std::string_view key : {"model", "program", "script"}) {
-    const std::string value = setting(capture.run.settings, key);
+    const std::string_view value = setting(capture.run.settings, key);
     if (value.empty()) continue;
     std::string_view name = base::basename(value);
     if (name.size() > 3 && name.substr(name.size() - 3) == ".py") name.remove_suffix(3);
@@ -55,8 +52,8 @@ std::string script_name(const Capture& capture) {
 std::string metadata_rule(const Capture& capture) {
   for (const Compile& compile : capture.compiles) {
     if (compile.backend != "kerntrail_spyre") continue;
-    const std::string own = setting(compile.attributes, "metadata");
-    return own.empty() ? setting(capture.run.settings, "metadata") : own;
+    const std::string_view own = setting(compile.attributes, "metadata");
+    return std::string(own.empty() ? setting(capture.run.settings, "metadata") : own);
   }
   return {};
 }
@@ -102,7 +99,8 @@ void add_disagreements(const Capture& capture, const analyse::EdgeFinder& edges,
 }
 
 Expected<ReportSection> make_section(const Capture& capture, CompileId compile, const std::string& direction,
-                                     const AnalysisOptions& options, const analyse::DropBuilder& drops) {
+                                     const AnalysisOptions& options, const analyse::ReportParts& parts,
+                                     const analyse::DropBuilder& drops) {
   ReportSection section;
   section.compile = compile;
   section.direction = direction;
@@ -116,8 +114,8 @@ Expected<ReportSection> make_section(const Capture& capture, CompileId compile, 
   section.observed = !pipeline.columns.empty();
   if (!section.observed) return section;
   analyse::EdgeFinder edges(capture, pipeline);
-  section.matrix = analyse::matrix_of(capture, pipeline, columns, edges);
-  section.drops = drops.build(pipeline, edges, options.stages);
+  if (parts.matrix) section.matrix = analyse::matrix_of(capture, pipeline, columns, edges);
+  section.drops = drops.build(pipeline, edges, parts.drop_stages);
   for (std::size_t c : columns) {
     if (belongs_to(capture, pipeline, pipeline.columns[c])) {
       section.tables.push_back(analyse::stage_table(capture, pipeline, c, edges));
@@ -150,6 +148,14 @@ std::vector<HookSummary> hook_summaries(const Capture& capture) {
 }
 
 Expected<Report> make_report(const Capture& capture, const ReportOptions& options) {
+  analyse::ReportParts all;
+  all.drop_stages = options.analysis.stages;
+  return analyse::report_of(capture, options, all);
+}
+
+namespace analyse {
+
+Expected<Report> report_of(const Capture& capture, const ReportOptions& options, const ReportParts& parts) {
   Report report;
   report.model_name = options.model_name.empty() ? script_name(capture) : options.model_name;
   report.stamp = options.stamp;
@@ -164,20 +170,24 @@ Expected<Report> make_report(const Capture& capture, const ReportOptions& option
   for (const Note& note : capture.notes) {
     if (!has(note.compile)) report.notes.push_back(note);
   }
-  KERNTRAIL_TRY(const auto compiles, analyse::select_compiles(capture, options.analysis));
-  KERNTRAIL_TRY(auto all_lineages, lineages(capture, options.analysis));
-  const analyse::DropBuilder builder(capture, {});
-  const auto verified = verify(capture, options.analysis);
+  KERNTRAIL_TRY(const auto compiles, select_compiles(capture, options.analysis));
+  std::vector<Lineage> all_lineages;
+  if (parts.lineage) {
+    KERNTRAIL_TRY(all_lineages, lineages(capture, options.analysis));
+  }
+  const DropBuilder builder(capture, {});
+  std::vector<Verification> verified;
+  if (parts.verification) {
+    if (auto judged = verify(capture, options.analysis)) verified = std::move(*judged);  // fails without a witness
+  }
   for (CompileId compile : compiles) {
-    for (const std::string& direction : analyse::directions_of(capture, compile)) {
-      KERNTRAIL_TRY(auto section, make_section(capture, compile, direction, options.analysis, builder));
+    for (const std::string& direction : directions_of(capture, compile)) {
+      KERNTRAIL_TRY(auto section, make_section(capture, compile, direction, options.analysis, parts, builder));
       for (Lineage& lineage : all_lineages) {
         if (lineage.compile == compile && direction != "backward") section.lineage = std::move(lineage);
       }
-      if (verified && direction != "backward") {
-        for (const Verification& one : *verified) {
-          if (one.compile == compile && !one.units.empty()) section.verification = one;
-        }
+      for (const Verification& one : verified) {
+        if (one.compile == compile && direction != "backward" && !one.units.empty()) section.verification = one;
       }
       report.sections.push_back(std::move(section));
     }
@@ -185,4 +195,5 @@ Expected<Report> make_report(const Capture& capture, const ReportOptions& option
   return report;
 }
 
+}  // namespace analyse
 }  // namespace kerntrail

@@ -223,6 +223,13 @@ constexpr std::array kRules{
 }  // namespace
 
 std::span<const Rule> rules() { return kRules; }
+
+std::string_view meaning_of(std::string_view axis, std::string_view id) {
+  for (const Rule& rule : kRules) {
+    if (rule.axis == axis && rule.id == id) return rule.meaning;
+  }
+  return {};
+}
 std::span<const Axis> rule_axes() { return kAxes; }
 
 }  // namespace kerntrail::analyse

@@ -18,6 +18,8 @@ struct Rule {
 
 // By axis, in the order of the enumerators.
 std::span<const Rule> rules();
+// The sentence of a word; empty for one that the axis does not have.
+std::string_view meaning_of(std::string_view axis, std::string_view id);
 
 struct Axis {
   std::string_view id, title, meaning;

@@ -150,6 +150,8 @@ StageId CaptureBuilder::stage(std::string_view key) const {
   return StageId::kNone;
 }
 
+void CaptureBuilder::add_stage(const Stage& stage) { stages_.emplace_back(stage.key, recorder_->stage(stage)); }
+
 AttrId CaptureBuilder::attr(std::string_view name) {
   for (const auto& [known, id] : attrs_) {
     if (known == name) return id;

@@ -24,6 +24,8 @@ class CaptureBuilder {
 
   model::Recorder& recorder() { return *recorder_; }
   StageId stage(std::string_view key) const;
+  // A stage beside those that every capture of the builder declares.
+  void add_stage(const Stage& stage);
   AttrId attr(std::string_view name);
 
   CompileId compile(std::string_view backend, std::string_view torch_id = "0/0");
