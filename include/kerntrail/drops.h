@@ -255,6 +255,8 @@ struct PassLabel {
   std::string name, subsystem, place;
   std::vector<std::string> within;  // passes around it, innermost first
   PassKind kind = PassKind::kPass;
+  std::string graph;  // that it ran on: "c0.g3"
+  std::string graph_path;  // of a sub-graph; empty for an outermost graph
 };
 
 // What a reader must know of the capture before believing that something is not in it.
@@ -300,7 +302,8 @@ struct DropGroup {
   std::vector<std::uint32_t> marks;
 };
 
-// Every loss and every mark with a site exactly once (by field and unit: every mark).
+// Every loss and every mark with a site exactly once (by field and unit: every mark). By pass: a pass is one group, however
+// often and on however many graphs it ran.
 std::vector<DropGroup> group_drops(const Drops& drops, DropGrouping by);
 
 // "file:line (function)" of the innermost frame of a location; empty where it has none.

@@ -304,7 +304,13 @@ class Labels {
     const Pass& pass = capture_.passes[index(id)];
     auto [place, fresh] = drops_.pass_labels.try_emplace(id);
     if (!fresh) return;
-    place->second = {pass.name, pass.subsystem, place_text(capture_, pass.loc), {}, pass.kind};
+    place->second = {pass.name,
+                     pass.subsystem,
+                     place_text(capture_, pass.loc),
+                     {},
+                     pass.kind,
+                     graph_name(capture_, pass.graph),
+                     capture_.graphs[index(pass.graph)].path};
     const auto path = shown_path(capture_, id);
     place->second.within.assign(path.rbegin() + 1, path.rend());
   }
@@ -387,12 +393,15 @@ std::string group_title(const Drops& drops, DropGrouping by, std::uint32_t site,
   return {};
 }
 
-// What puts two things into one group: a pass run twice is two groups, a line in two passes is one.
+// What puts two things into one group: a pass, however often and on however many graphs it ran, is one; so is a line in
+// two passes.
 std::pair<std::uint64_t, std::string> group_key(const Drops& drops, DropGrouping by, std::uint32_t site, AttrId field,
                                                 UnitId unit) {
-  if (by == DropGrouping::kPass && has(drops.sites[site].pass)) return {index(drops.sites[site].pass), {}};
   if (by == DropGrouping::kUnit) return {index(unit), {}};
-  return {kNoIndex, group_title(drops, by, site, field, unit)};
+  std::string title = group_title(drops, by, site, field, unit);
+  if (by != DropGrouping::kPass) return {kNoIndex, std::move(title)};
+  const DropSite& at = drops.sites[site];
+  return {static_cast<std::uint64_t>(at.kind), at.subsystem + "\n" + title};
 }
 
 }  // namespace

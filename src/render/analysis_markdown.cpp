@@ -57,7 +57,7 @@ std::string semantics(const AnalysisSection& section, const std::string& heading
       "with the first graph seen · *copied*: the unit was made with the value of a unit it was made from "
       "· *generated*: made with one that none of those had · *written later*: given to a unit that lived "
       "without it.\n\n";
-  out += md_header({"Field", "Represents", "Observed types", "Values are", "Made by", "Coverage"});
+  out += md_header({"Field", "Represents", "Observed types", "Values are", "Where they are made", "Coverage"});
   for (const FieldOrigin& field : section.fields) {
     const std::string_view meaning = field_meaning(field.field);
     out += md_row({md_code(field.field), meaning.empty() ? "—" : md_text(meaning), types(field), how(field),
