@@ -184,7 +184,7 @@ Drops sample() {
     tally.fates[static_cast<std::size_t>(Fate::kDead)] = 2;
     drops.passes.push_back(tally);
     drops.pass_labels[tally.pass] = {
-        p == 1 ? "slot / Mine" : "pattern_matcher", "", "", {"pass_pattern_0"}, PassKind::kPass};
+        p == 1 ? "slot / Mine" : "pattern_matcher", "", "", {"pass_pattern_0"}, PassKind::kPass, "", ""};
   }
   DropSite site;
   site.pass = static_cast<PassId>(0U);
