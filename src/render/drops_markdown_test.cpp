@@ -135,6 +135,47 @@ TEST(DropsMarkdown, ARetargetingPassHasItsRow) {
   EXPECT_NE(text.find("| `retargets` | 0 | 0 | 1 | 0 |"), std::string::npos) << text;
 }
 
+// `eats` takes the stack of one node on each of two graphs; `sips` does so on the first only.
+Capture eaten() {
+  CaptureBuilder b(Settings{{"level", "passes"}});
+  const CompileId compile = b.compile("inductor");
+  const GraphId outer = b.graph(compile, "fx", "inference");
+  const GraphId inner = b.recorder().graph(compile, "fx", "inference", "true_graph_0");
+  const auto node = [&](UnitId unit, std::string_view name) {
+    return b.seen(unit).text("name", name).text("op", "call_function").text("target", name);
+  };
+  const auto eat = [&](GraphId graph, UnitId unit, std::string_view name, std::string_view by) {
+    Pass pass;
+    pass.graph = graph;
+    pass.name = by;
+    const PassId id = b.recorder().begin_pass(pass);
+    b.recorder().look(id, graph, std::vector<model::ObservedUnit>{node(unit, name).value()});
+    Pass done;
+    done.changed = {unit};
+    b.recorder().end_pass(id, done);
+  };
+  const UnitId first = b.unit(outer, UnitKind::kFxNode);
+  const UnitId second = b.unit(outer, UnitKind::kFxNode);
+  const UnitId third = b.unit(inner, UnitKind::kFxNode);
+  b.snapshot("fx_aten", outer, {node(first, "a").stack("m.py", 1, "a"), node(second, "b").stack("m.py", 2, "b")});
+  b.snapshot("fx_aten", inner, {node(third, "c").stack("m.py", 3, "c")});
+  eat(outer, first, "a", "eats");
+  eat(outer, second, "b", "sips");
+  eat(inner, third, "c", "eats");
+  b.snapshot("fx_post_grad", outer, {node(first, "a"), node(second, "b")});
+  b.snapshot("fx_post_grad", inner, {node(third, "c")});
+  return b.finish();
+}
+
+TEST(DropsMarkdown, APassOnSeveralGraphsIsOneSection) {
+  const std::string text = text_of(eaten());
+  EXPECT_EQ(count(text, "## Pass `eats`"), 1U) << text;
+  EXPECT_NE(text.find("Ran on several graphs: `c0.g0`, `true_graph_0` (c0.g1)."), std::string::npos) << text;
+  EXPECT_EQ(count(text, "| on `c0.g0` |"), 1U) << text;
+  EXPECT_EQ(count(text, "| on `true_graph_0` (c0.g1) |"), 1U) << text;
+  EXPECT_EQ(count(text, "Ran on several graphs"), 1U) << "a pass that ran on one is not said to";
+}
+
 TEST(DropsMarkdown, NothingIsSaidOfWhatIsNotThere) {
   const std::string whole = text_of(plain({{"level", "passes"}}, false, false));
   EXPECT_NE(whole.find("**Nothing was lost.**"), std::string::npos) << whole;
