@@ -31,6 +31,11 @@ function(kerntrail_layer name)
     kerntrail_compile_options(kt_${name}_test)
     # Compiling tests costs more than running them; what they test keeps its own optimisation.
     target_compile_options(kt_${name}_test PRIVATE -O0)
+    if(KERNTRAIL_SANITIZE)
+      # A check at every use of a pointer is a third of a test file's compilation; the library keeps them, and an address
+      # that is wrong is AddressSanitizer's to find.
+      target_compile_options(kt_${name}_test PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
+    endif()
     gtest_discover_tests(kt_${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
   endif()
 endfunction()
